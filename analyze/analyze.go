@@ -79,7 +79,7 @@ func analyzed(c Campaign, o Options, goal search.Goal) (Result, error) {
 		Rank: o.Rank, At: at, Each: o.At.Each, CSV: o.CSV, Plots: o.Plots,
 		Ending: ending(c), Account: account(c), Trials: len(events), Windows: countWindows(events), ServiceTrials: len(c.Events) - len(events),
 		Reused: reused(c.Earlier), Failures: failures(events, configs), Folds: space.Candidates().Folds(),
-		Accuracy: comparison(c.Profile), Assigned: assigned(c.Facts), Steps: c.Steps, Course: course(events, configs, goal),
+		Placements: c.Placements, Accuracy: comparison(c.Profile), Assigned: assigned(c.Facts), Steps: c.Steps, Course: course(events, configs, goal),
 	}
 	r.Tried, r.Failed = len(configs), len(r.Failures)
 	known := strategy.plan.Posterior()

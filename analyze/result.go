@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"tuner/internal/hostinfo"
 	"tuner/measure"
 	"tuner/model/modelconfig"
 	"tuner/pipeline/steps"
@@ -17,7 +18,9 @@ import (
 // Result is the outcome of a campaign. It is immutable and holds everything that a report needs.
 type Result struct {
 	Header journal.Header
-	Goal   search.Goal
+	// Placements of the campaign's runs, without repetitions; empty in older journals
+	Placements []hostinfo.Placement
+	Goal       search.Goal
 	// Shapes: measured shapes by input name, without the batch dimension
 	Shapes map[string][]int64
 	// Requests are the shapes of all inputs in the measured requests; empty for a recording.

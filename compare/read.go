@@ -1,6 +1,7 @@
 package compare
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -218,6 +219,9 @@ func campaignFacts(r result.Result) map[string]string {
 	facts[factGoal], facts[factRequests] = strings.Join(goal, ", "), strings.Join(requests, ", ")
 	if o := r.Origin; o != nil {
 		facts["tuner"], facts["ONNX Runtime"], facts[factFingerprint] = o.Tool, strings.Join(o.Runtimes, ", "), o.Fingerprint
+		for _, p := range o.Placements[:min(1, len(o.Placements))] {
+			facts["machine's name"], facts["instance type"], facts["image"] = cmp.Or(p.Node, p.Host), p.InstanceType, p.Image
+		}
 		if o.Server != nil {
 			facts["server"] = inJSON(o.Server)
 		}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"tuner/internal/durable"
+	"tuner/internal/hostinfo"
 	"tuner/model/modelconfig"
 	"tuner/profile/campaign"
 	"tuner/profile/journal"
@@ -36,6 +37,7 @@ type Setup struct {
 	Data        string                // digest of the inputs of the comparison; "" without one
 	Machine     json.RawMessage       // facts for reports
 	Fingerprint string                // figures of machines with different fingerprints are not compared
+	Placement   *hostinfo.Placement   // this machine, and the part of it that is used
 }
 
 // With returns the setup of a campaign that also measures variants.
@@ -75,7 +77,7 @@ func (s Setup) header(now time.Time) (journal.Header, error) {
 	}
 	h := journal.Header{
 		Tool: s.Tool, Created: now, Seed: s.Profile.Search.Seed, Runtime: s.Runtime, Machine: s.Machine, Fingerprint: s.Fingerprint,
-		Server: s.Server, Finals: s.Finals,
+		Placement: s.Placement, Server: s.Server, Finals: s.Finals,
 		Spec:  journal.NewSpecFile(s.Profile.Path, spec.WithoutSecrets(s.Profile.Text)),
 		Model: s.Subject.Name, BaseConfig: string(config), Facts: facts, Runtimes: s.Runtimes, Variants: s.Variants, Data: s.Data,
 		Requests: s.Subject.Rows.record(), Mix: journal.NewMix(s.Subject.Mix),
@@ -110,7 +112,7 @@ func OpenLog(s Setup, now time.Time) (campaign.Log, error) {
 	if err != nil {
 		return campaign.Log{}, outputError(s.Profile, err)
 	}
-	if err := log.StartRun(s.Tool); err != nil {
+	if err := log.StartRun(s.Tool, s.Placement); err != nil {
 		return campaign.Log{}, errors.Join(err, log.Close())
 	}
 	return log, nil
@@ -228,7 +230,13 @@ func checked(candidates *search.Candidates) iter.Seq[search.Candidate] {
 
 // outputError explains that the output folder cannot be used, with a remedy.
 func outputError(p spec.Profile, err error) error {
-	if errors.As(err, new(*campaign.OtherError)) {
+	var other *campaign.OtherError
+	if errors.As(err, &other) && other.IsElsewhere {
+		return &InputError{fmt.Errorf("%s: output: %w\nchoose another `output:`, and add %q to `search.earlier:`: "+
+			"its measurements then count, with a factor for the machine. Where a container does not show the name of its machine, set %s",
+			p.Path, err, p.Output, hostinfo.EnvNode)}
+	}
+	if other != nil {
 		return &InputError{fmt.Errorf("%s: output: %w\nchoose another `output:`, or remove its journal.jsonl to start over", p.Path, err)}
 	}
 	remedy := ""

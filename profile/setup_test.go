@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"tuner/internal/hostinfo"
 	"tuner/model/modelconfig"
 	"tuner/model/precision/accuracy"
 	"tuner/profile"
@@ -272,6 +273,27 @@ func TestResumeComparesExecutionProviders(t *testing.T) {
 				t.Errorf("error %v, want an InputError with %q", err, want)
 			}
 		}
+	}
+}
+
+// On another machine of the same type, the remedy is a folder of its own that learns from the first.
+func TestResumeOnAnotherMachine(t *testing.T) {
+	t.Parallel()
+	s := plainSetup(t)
+	s.Placement = &hostinfo.Placement{Node: "n1", BootID: "1"}
+	if err := goOn(s); err != nil {
+		t.Fatal(err)
+	}
+	s.Placement = &hostinfo.Placement{Node: "n2", BootID: "2"}
+	for _, err := range []error{profile.CheckLog(s), goOn(s)} {
+		want := fmt.Sprintf("add %q to `search.earlier:`", s.Profile.Output)
+		if input := new(profile.InputError); !errors.As(err, &input) || !strings.Contains(err.Error(), "n1 (start 1) then, n2 (start 2) now") || !strings.Contains(err.Error(), want) {
+			t.Errorf("error %v, want an InputError with both machines and %s", err, want)
+		}
+	}
+	s.Placement = &hostinfo.Placement{Node: "n1", BootID: "3"}
+	if err := goOn(s); err != nil {
+		t.Errorf("the same machine after another start: %v", err)
 	}
 }
 

@@ -44,6 +44,11 @@ const exitDelay = 500 * time.Millisecond
 // explain returns the failure of the engine that ended a trial. If the engine is not the cause, it
 // returns an error.
 func (r *Runner) explain(ctx context.Context, err error) (*measure.Failure, error) {
+	failure, err := r.explainEngine(ctx, err)
+	return r.nameMemory(failure), err
+}
+
+func (r *Runner) explainEngine(ctx context.Context, err error) (*measure.Failure, error) {
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
@@ -100,7 +105,11 @@ func hasExited(e Engine) bool {
 func exitFailure(e Engine) *measure.Failure {
 	exit := e.Exit()
 	if exit.OutOfMemory {
-		return &measure.Failure{Stage: measure.StageMemory, Reason: "the system killed the engine since memory ran out (" + exit.Text + ")"}
+		where := ""
+		if exit.InGroup {
+			where = " in its control group (the container)"
+		}
+		return &measure.Failure{Stage: measure.StageMemory, Reason: "the system killed the engine since memory ran out" + where + " (" + exit.Text + ")"}
 	}
 	return &measure.Failure{Stage: measure.StageCrash, Reason: WithLastWords("the engine ended by itself ("+exit.Text+")", e.LastWords())}
 }

@@ -46,7 +46,7 @@ func (r *Runner) footprint(ctx context.Context, job Job, guard *guard) (measure.
 			break
 		}
 	}
-	return measure.Footprint{Batch: job.Largest.Size, Bytes: guard.readPeak(job.MemoryLimit)}, nil
+	return measure.Footprint{Batch: job.Largest.Size, Bytes: guard.readPeak()}, nil
 }
 
 // round sends a request the given number of times at once. It returns the first error when all are

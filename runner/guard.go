@@ -3,19 +3,11 @@ package runner
 import (
 	"context"
 	"errors"
-	"fmt"
 	"sync"
 	"time"
 
 	"tuner/internal/hostinfo"
 )
-
-// memoryError means that an engine used more memory than it may.
-type memoryError struct{ used, limit int64 }
-
-func (e *memoryError) Error() string {
-	return fmt.Sprintf("the engine uses %.0f MB of memory, more than the limit of %.0f MB", float64(e.used)/1e6, float64(e.limit)/1e6)
-}
 
 // errEngineEnded ends a trial whose engine has ended.
 var errEngineEnded = errors.New("the engine ended by itself")
@@ -26,6 +18,7 @@ const lookEvery = 100 * time.Millisecond
 // guard watches an engine during a trial: its end and its memory.
 type guard struct {
 	pids    []int // the engine's process and its children; empty if unknown
+	limit   memoryError
 	cancel  context.CancelCauseFunc
 	watcher sync.WaitGroup
 	isReset bool // the kernel's own peak began with this trial
@@ -34,11 +27,11 @@ type guard struct {
 	peak int64 // largest resident set seen
 }
 
-// watch returns a context that ends when the engine ends or exceeds the limit in bytes (0: none).
-// The caller stops the guard at the end of the trial.
-func watch(ctx context.Context, e Engine, limit int64) (context.Context, *guard) {
+// watch returns a context that ends when the engine ends or exceeds the limit. The caller stops the
+// guard at the end of the trial.
+func watch(ctx context.Context, e Engine, limit memoryError) (context.Context, *guard) {
 	ctx, cancel := context.WithCancelCause(ctx)
-	g := &guard{cancel: cancel}
+	g := &guard{cancel: cancel, limit: limit}
 	if pid := e.PID(); pid != 0 {
 		g.pids, g.isReset = hostinfo.Tree(pid), true
 		for _, pid := range g.pids {
@@ -49,7 +42,7 @@ func watch(ctx context.Context, e Engine, limit int64) (context.Context, *guard)
 		look := time.NewTicker(lookEvery)
 		defer look.Stop()
 		for {
-			g.readPeak(limit)
+			g.readPeak()
 			select {
 			case <-ctx.Done():
 				return
@@ -63,8 +56,9 @@ func watch(ctx context.Context, e Engine, limit int64) (context.Context, *guard)
 	return ctx, g
 }
 
-// readPeak returns the engine's peak resident set since the watch began. 0: unknown.
-func (g *guard) readPeak(limit int64) int64 {
+// readPeak returns the engine's peak resident set since the watch began, and ends the trial if that
+// is over the limit. 0: unknown.
+func (g *guard) readPeak() int64 {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if len(g.pids) == 0 {
@@ -78,8 +72,9 @@ func (g *guard) readPeak(limit int64) int64 {
 	if g.isReset {
 		g.peak = max(g.peak, usage.PeakRSS)
 	}
-	if limit > 0 && g.peak > limit {
-		g.cancel(&memoryError{g.peak, limit})
+	if over := g.limit; over.limit > 0 && g.peak > over.limit {
+		over.used = g.peak
+		g.cancel(&over)
 	}
 	return g.peak
 }
@@ -88,5 +83,5 @@ func (g *guard) readPeak(limit int64) int64 {
 func (g *guard) stop() int64 {
 	g.cancel(nil)
 	g.watcher.Wait()
-	return g.readPeak(0)
+	return g.readPeak()
 }

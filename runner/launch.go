@@ -31,6 +31,7 @@ type Engine interface {
 type Exit struct {
 	Text        string // "exit status 1", "signal: killed"
 	OutOfMemory bool   // the kernel killed it since memory ran out
+	InGroup     bool   // the kernel counts that kill in the engine's control group
 }
 
 // StartError is the reason why an engine did not become ready.

@@ -48,6 +48,10 @@ type Options struct {
 	// nil: all the memory that the system reports.
 	Available func() int64
 
+	// Group is the memory in bytes that the control group of this program and its engines allows. An
+	// engine may hold EngineShare of it. 0: no limit.
+	Group int64
+
 	Elsewhere bool // the server runs on another machine
 	// URL of the server's metrics page, for figures that this machine cannot read; "" for none
 	Metrics string
@@ -219,7 +223,7 @@ func (r *Runner) measureJob(ctx context.Context, job Job) (measure.Measurement, 
 	windows, err := r.measure(ctx, job, &m)
 	m.Launch = r.ordinal()
 	if err == nil {
-		if m.Failure = answeredNone(windows, job.Load); m.Failure == nil {
+		if m.Failure = r.nameMemory(answeredNone(windows, job.Load)); m.Failure == nil {
 			m.Windows = windows
 		}
 		return m, nil
@@ -317,7 +321,7 @@ func (r *Runner) measure(ctx context.Context, job Job, m *measure.Measurement) (
 		return nil, err
 	}
 	r.pool.memory = 0
-	ctx, guard := watch(ctx, r.pool.engine, job.MemoryLimit)
+	ctx, guard := watch(ctx, r.pool.engine, r.limitOf(job))
 	defer func() { m.Memory = max(guard.stop(), r.pool.memory) }()
 	err = r.configure(ctx, job)
 	if launched {
@@ -329,7 +333,7 @@ func (r *Runner) measure(ctx context.Context, job Job, m *measure.Measurement) (
 		return nil, err
 	}
 	if len(job.ServiceCurve) > 0 {
-		return r.measureServiceCurve(ctx, job, &m.Times, func() int64 { return max(guard.readPeak(0), r.pool.memory) })
+		return r.measureServiceCurve(ctx, job, &m.Times, func() int64 { return max(guard.readPeak(), r.pool.memory) })
 	}
 	begin = time.Now()
 	if launched {

@@ -200,6 +200,58 @@ func TestMemoryLimit(t *testing.T) {
 	})
 }
 
+// An engine may hold 85 % of what the control group allows, unless its job allows less.
+func TestGroupLimit(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct{ group, job, limit, told int64 }{
+		"no limit":             {0, 0, 0, 0},
+		"the job's alone":      {0, 50, 50, 0},
+		"the group's alone":    {100, 0, 85, 100},
+		"the job's is tighter": {100, 50, 50, 0},
+		"the group's is":       {100, 90, 85, 100},
+	} {
+		r := New(Options{Group: c.group})
+		if got := r.limitOf(Job{MemoryLimit: c.job}); got.limit != c.limit || got.group != c.told {
+			t.Errorf("%s: %+v", name, got)
+		}
+	}
+	synctest.Test(t, func(t *testing.T) {
+		l, r := newLab(t)
+		l.send = func(e *engine, _ int) error { return nil }
+		j := job("a", "1")
+		if _, err := r.launch(t.Context(), j); err != nil {
+			t.Fatal(err)
+		}
+		l.last().pid = os.Getpid() // a process that certainly has more than a megabyte
+		r.options.Group = 1 << 20
+		m, err := r.Measure(t.Context(), j)
+		if err != nil || m.Failure == nil || m.Failure.Stage != measure.StageMemory || !strings.Contains(m.Failure.Reason, "which is 85 % of what the control group (the container) allows") {
+			t.Errorf("%+v, %v", m.Failure, err)
+		}
+	})
+}
+
+// An engine that says that it got no memory has failed for memory, if its memory was limited.
+func TestNameMemory(t *testing.T) {
+	t.Parallel()
+	said := &measure.Failure{Stage: measure.StageErrors, Reason: "all 4 requests failed, the first with: onnx runtime error 6: Failed to allocate memory for requested buffer of size 1073741824"}
+	if got := New(Options{}).nameMemory(said); got != said {
+		t.Errorf("without a limit: %+v", got)
+	}
+	limited := New(Options{Group: 2e9})
+	got := limited.nameMemory(said)
+	if got.Stage != measure.StageMemory || !strings.HasPrefix(got.Reason, "the engine got no more memory; the control group (the container) allows 2000 MB: all 4") {
+		t.Errorf("%+v", got)
+	}
+	if again := limited.nameMemory(got); again != got || limited.nameMemory(nil) != nil {
+		t.Errorf("a second time: %+v", again)
+	}
+	other := &measure.Failure{Stage: measure.StageLoad, Reason: "no such file"}
+	if got := limited.nameMemory(other); got != other {
+		t.Errorf("another failure: %+v", got)
+	}
+}
+
 func TestCancelledMeasurementStopsTheEngine(t *testing.T) {
 	t.Parallel()
 	for name, after := range map[string]time.Duration{"while loading": 350 * ms, "in a window": 2 * time.Second} {

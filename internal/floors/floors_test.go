@@ -20,7 +20,7 @@ var allowed = map[string][]string{
 	"cmd/tuner":           {"internal/cli"},
 	"internal/cli":        {"*"},
 	"report":              {"analyze", "pipeline/steps", "model/modelrepo", "model/modelconfig", "search", "search/verdict", "measure", "profile/journal", "spec", "measure/stats", "model/onnx", "model/precision/accuracy", "internal/plotstyle", "internal/terminal", "internal/parallel"}, // onnx: files and shapes of what is deployed
-	"report/result":       {"model/mix", "analyze", "profile/journal", "measure", "model/precision/accuracy", "search", "search/verdict", "pipeline/steps"},                                                                                                                                   // data: what result.json is made of
+	"report/result":       {"internal/hostinfo", "model/mix", "analyze", "profile/journal", "measure", "model/precision/accuracy", "search", "search/verdict", "pipeline/steps"},                                                                                                              // data: what result.json is made of
 	"export":              {"export/monitoring", "model/mix", "internal/telemetry", "report/result", "profile/journal", "model/modelrepo", "model/modelconfig", "measure", "search", "search/verdict", "internal/hostinfo"},                                                                   // journal: servers, as result.json has them; search: places
 	"export/monitoring":   {},                                                                                                                                                                                                                                                                 // figures in, rules and a dashboard out
 	"export/verify":       {"export", "runner", "model/modelrepo", "model/modelconfig", "measure", "engine/api", "model/onnx", "runner/payload", "profile", "profile/campaign", "model/precision", "spec"},
@@ -47,14 +47,14 @@ var allowed = map[string][]string{
 	"profile/spans":       {"profile", "search", "measure", "internal/collector"},                                                          // spans of what an observer sees
 	"profile/progress":    {"profile", "search", "search/verdict", "measure", "internal/live", "internal/live/noise", "internal/terminal"}, // search/verdict: the words of the decision so far
 	"profile/starter":     {"spec/mixture", "profile", "profile/preparation", "spec", "model/modelconfig", "model/onnx", "ort/ortlib", "internal/hostinfo"},
-	"profile/campaign":    {"spec/mixture", "model/mix", "spec", "search", "profile/journal", "model/modelconfig", "internal/checksum", "internal/parallel"}, // meaning of journals; it runs nothing
+	"profile/campaign":    {"internal/hostinfo", "spec/mixture", "model/mix", "spec", "search", "profile/journal", "model/modelconfig", "internal/checksum", "internal/parallel"}, // meaning of journals; it runs nothing
 	"runner":              {"measure/arrivals", "engine/api", "runner/load", "runner/wire", "runner/meter", "internal/hostinfo", "measure"},
 	"runner/target":       {"runner", "internal/children", "internal/exit", "engine/api", "spec", "spec/knobs", "search", "profile/journal", "runner/wire", "runner/meter", "measure", "internal/hostinfo", "ort/ortlib", "model/modelrepo", "model/modelconfig", "ort/provider"},                                                                                                                                                                                                                                                                                                                                                       // modelconfig: what a remote server serves, to be given back
 	"pipeline":            {"analyze", "model/dataset", "export", "internal/checksum", "internal/exit", "internal/terminal", "internal/words", "measure", "profile/journal", "runner/meter", "model/modelconfig", "model/onnx", "ort/ortlib", "model/precision", "model/precision/accuracy", "model/precision/conversion", "model/precision/places", "profile", "profile/campaign", "profile/preparation", "profile/starter", "ort/provider", "ort/provider/probe", "model/framework", "report", "report/formats", "report/html", "report/json", "report/markdown", "report/text", "runner/target", "search", "spec", "pipeline/steps"}, // the steps use everything but the command line
 	"mcp":                 {"analyze", "export", "internal/children", "internal/terminal", "measure", "model/framework", "model/modelconfig", "model/onnx", "ort/ortlib", "profile/journal", "profile/starter", "report/figures", "report/formats", "report/result", "report/text", "spec", "spec/mixture"},                                                                                                                                                                                                                                                                                                                             // it reads here, and measures and writes in children
 	"mcp/roots":           {"spec"},
 	"pipeline/steps":      {"internal/checksum"},
-	"analyze":             {"model/mix", "profile/campaign", "spec", "spec/knobs", "search", "search/posterior", "search/verdict", "profile/journal", "pipeline/steps", "measure", "model/modelconfig", "measure/stats", "model/precision/accuracy", "internal/parallel"},
+	"analyze":             {"internal/hostinfo", "model/mix", "profile/campaign", "spec", "spec/knobs", "search", "search/posterior", "search/verdict", "profile/journal", "pipeline/steps", "measure", "model/modelconfig", "measure/stats", "model/precision/accuracy", "internal/parallel"},
 	// spec: Model Analyzer's tags
 	"analyze/imported": {"analyze", "spec", "measure", "model/modelconfig", "search"},
 	"spec":             {"measure/arrivals", "spec/traffic", "search", "model/modelconfig", "measure", "model/precision/accuracy"},
@@ -140,7 +140,7 @@ var allowed = map[string][]string{
 	"perf/output":        {"measure/arrivals", "perf", "runner/load", "measure", "runner/payload", "engine/api", "internal/plotstyle"},
 	"perf/view":          {"perf", "perf/output", "perf/paflags", "internal/terminal"},
 	"runner/payload":     {"engine/api", "model/dataset", "model/onnx", "model/modelconfig"},
-	"profile/journal":    {"measure", "model/mix", "model/precision/accuracy", "internal/parallel", "internal/words"},
+	"profile/journal":    {"internal/hostinfo", "measure", "model/mix", "model/precision/accuracy", "internal/parallel", "internal/words"},
 	"measure":            {"measure/stats"},
 	"measure/stats":      {},
 	// schedules alone: it sends nothing

@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 
 	"tuner/internal/checksum"
+	"tuner/internal/hostinfo"
 	"tuner/internal/parallel"
 	"tuner/profile/journal"
 	"tuner/search"
@@ -29,6 +30,8 @@ type Campaign struct {
 	Events  []search.Event   // in order of time
 	End     *journal.End     // of the last run; nil if it was killed or is still running
 	Earlier []search.Earlier // campaigns from which the strategy learned; Events does not contain their events
+	// Placements of its runs, without repetitions; empty in older journals
+	Placements []hostinfo.Placement
 }
 
 // Read reads the journal in a campaign's output folder. The campaign may still be running. The
@@ -61,6 +64,10 @@ func Read(dir string) (Campaign, error) {
 	if c.End, err = end(records); err != nil {
 		return Campaign{}, err
 	}
+	if c.Placements, err = placements(header, records); err != nil {
+		return Campaign{}, err
+	}
+	c.Placements = hostinfo.Distinct(c.Placements)
 	return c, nil
 }
 
@@ -111,6 +118,25 @@ func earlier(records []journal.Record) ([]search.Earlier, error) {
 			return nil, err
 		}
 		list = append(list, e)
+	}
+	return list, nil
+}
+
+// placements returns where a campaign began, and where each of its runs ran. Older journals do not
+// say it.
+func placements(header journal.Header, records []journal.Record) ([]hostinfo.Placement, error) {
+	var list []hostinfo.Placement
+	if header.Placement != nil {
+		list = append(list, *header.Placement)
+	}
+	for _, r := range ofKind(records, journal.KindSession) {
+		var s journal.Session
+		if err := r.Decode(&s); err != nil {
+			return nil, err
+		}
+		if s.Placement != nil {
+			list = append(list, *s.Placement)
+		}
 	}
 	return list, nil
 }

@@ -6,11 +6,13 @@ import (
 	"io/fs"
 	"reflect"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 
+	"tuner/internal/hostinfo"
 	"tuner/measure"
 	"tuner/profile/campaign"
 	"tuner/profile/journal"
@@ -52,7 +54,7 @@ func begin(t *testing.T, now campaign.Asked, learnsFrom ...search.Earlier) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := errors.Join(log.StartRun("tuner test"), log.Close()); err != nil {
+	if err := errors.Join(log.StartRun("tuner test", nil), log.Close()); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -116,6 +118,62 @@ func TestResumeReadsThePast(t *testing.T) {
 	}
 	if _, err := campaign.Begin(now, nil); !errors.Is(err, fs.ErrExist) {
 		t.Errorf("a second journal in the folder: error %v", err)
+	}
+}
+
+// A journal does not go on silently on another machine of the same type. The last run decides, so a
+// machine may start again between runs. A journal without placements goes on as before.
+func TestResumeElsewhere(t *testing.T) {
+	t.Parallel()
+	at := func(node, boot string) *hostinfo.Placement { return &hostinfo.Placement{Node: node, BootID: boot} }
+	for name, c := range map[string]struct {
+		header, session, now *hostinfo.Placement
+		want                 string
+	}{
+		"the same":                {at("n1", "1"), at("n1", "1"), at("n1", "1"), ""},
+		"started again":           {at("n1", "1"), at("n1", "2"), at("n1", "3"), ""},
+		"another node":            {at("n1", "1"), nil, at("n2", "2"), "machine: n1 (start 1) then, n2 (start 2) now"},
+		"another after a session": {nil, at("", "1"), at("", "2"), "machine: a machine without a known name (start 1) then, a machine without"},
+		"an old journal":          {nil, nil, at("n2", "2"), ""},
+	} {
+		now := asked(t)
+		now.Header.Placement = c.header
+		begin(t, now)
+		if c.session != nil {
+			enter(t, now, journal.KindSession, journal.Session{Placement: c.session})
+		}
+		now.Header.Placement = c.now
+		log, err := campaign.Resume(now)
+		var other *campaign.OtherError
+		isOther := errors.As(err, &other)
+		if c.want == "" && err != nil || c.want != "" && (!isOther || !other.IsElsewhere || !strings.Contains(err.Error(), c.want)) {
+			t.Errorf("%s: error %v", name, err)
+		}
+		if checked := campaign.Check(now); (checked == nil) != (err == nil) {
+			t.Errorf("%s: Check says %v, Resume %v", name, checked, err)
+		}
+		if err == nil {
+			_ = log.Close() // only the answer matters
+		}
+		read, err := campaign.Read(now.Profile.Output)
+		want := 0
+		for _, p := range []*hostinfo.Placement{c.header, c.session} {
+			if p != nil && (want == 0 || *p != *c.header) {
+				want++
+			}
+		}
+		if err != nil || len(read.Placements) != want {
+			t.Errorf("%s: %d placements, want %d (%v)", name, len(read.Placements), want, err)
+		}
+	}
+	// With another difference, the remedy is another one.
+	now := asked(t)
+	now.Header.Placement = at("n1", "1")
+	begin(t, now)
+	now.Header.Placement, now.Header.Model = at("n2", "2"), "n"
+	var other *campaign.OtherError
+	if _, err := campaign.Resume(now); !errors.As(err, &other) || other.IsElsewhere {
+		t.Errorf("another model elsewhere: %v", err)
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"tuner/internal/hostinfo"
 	"tuner/model/modelconfig"
 	"tuner/profile/journal"
 	"tuner/search"
@@ -36,9 +37,9 @@ func (l Log) Elapsed() time.Duration {
 	return l.Past[len(l.Past)-1].Elapsed
 }
 
-// StartRun records the beginning of a run.
-func (l Log) StartRun(tool string) error {
-	return l.Append(journal.KindSession, journal.Session{Tool: tool, Elapsed: l.Elapsed()})
+// StartRun records the beginning of a run, and where it runs.
+func (l Log) StartRun(tool string, on *hostinfo.Placement) error {
+	return l.Append(journal.KindSession, journal.Session{Tool: tool, Elapsed: l.Elapsed(), Placement: on})
 }
 
 // Begin starts the journal in the output folder of a campaign. The error is fs.ErrExist if the
@@ -63,7 +64,7 @@ func Resume(now Asked) (Log, error) {
 		return Log{}, err
 	}
 	log := Log{Journal: opened}
-	err = same(opened.Header(), now)
+	err = same(opened.Header(), records, now)
 	if err == nil {
 		log.Earlier, err = earlier(records)
 	}
@@ -81,7 +82,7 @@ func Resume(now Asked) (Log, error) {
 // providers, since a dry run does not ask those servers. It changes nothing in the folder. The
 // error is fs.ErrNotExist if there is no journal.
 func Check(now Asked) error {
-	then, _, err := journal.Read(now.Profile.Output)
+	then, records, err := journal.Read(now.Profile.Output)
 	if err != nil {
 		return err
 	}
@@ -91,23 +92,48 @@ func Check(now Asked) error {
 	if now.Header.Server != nil || now.Header.Finals != nil {
 		then.Facts = now.Header.Facts
 	}
-	return same(then, now)
+	return same(then, records, now)
 }
 
 // OtherError means that a folder has the journal of another campaign.
 type OtherError struct {
 	Dir         string
 	Differences []string
+	// IsElsewhere: it is the same campaign on another machine of the same type
+	IsElsewhere bool
 }
 
 func (e *OtherError) Error() string {
 	return fmt.Sprintf("folder %q holds the journal of another campaign:\n  %s", e.Dir, strings.Join(e.Differences, "\n  "))
 }
 
-// same returns a *OtherError if the campaign of a header cannot be resumed as the requested one.
-func same(then journal.Header, now Asked) error {
-	if list := Differences(then, now); len(list) > 0 {
-		return &OtherError{now.Profile.Output, list}
+// same returns a *OtherError if the campaign of a journal cannot be resumed as the requested one.
+func same(then journal.Header, records []journal.Record, now Asked) error {
+	list := Differences(then, now)
+	elsewhere, err := elsewhere(then, records, now.Header.Placement)
+	if err != nil {
+		return err
+	}
+	isElsewhere := len(list) == 0 && elsewhere != ""
+	if isElsewhere {
+		list = append(list, elsewhere)
+	}
+	if len(list) > 0 {
+		return &OtherError{now.Profile.Output, list, isElsewhere}
 	}
 	return nil
+}
+
+// elsewhere says that a campaign last ran on another machine than this one; "" if it did not, or if
+// its journal does not say where it ran.
+func elsewhere(then journal.Header, records []journal.Record, here *hostinfo.Placement) (string, error) {
+	list, err := placements(then, records)
+	if err != nil || len(list) == 0 || here == nil {
+		return "", err
+	}
+	last := list[len(list)-1]
+	if !last.IsElsewhere(*here) {
+		return "", nil
+	}
+	return fmt.Sprintf("machine: %s then, %s now. Both are of one type, and two machines of one type differ", last.Name(), here.Name()), nil
 }

@@ -9,6 +9,7 @@ import (
 	jsonv2 "github.com/go-json-experiment/json"
 	jsonv1 "github.com/go-json-experiment/json/v1"
 
+	"tuner/internal/hostinfo"
 	"tuner/internal/words"
 	"tuner/model/mix"
 	"tuner/model/precision/accuracy"
@@ -47,9 +48,11 @@ type Header struct {
 	Finals   *ServerInfo     `json:"finals,omitempty"`  // the server of the final trials; nil: the same
 	Machine  json.RawMessage `json:"machine,omitempty"` // facts of the machine, for reports
 	// fingerprint of the machine; figures of machines with different fingerprints are not compared
-	Fingerprint string      `json:"fingerprint"`
-	Model       string      `json:"model"`  // name under which the model is served
-	Models      []ModelFile `json:"models"` // one per measured precision
+	Fingerprint string `json:"fingerprint"`
+	// the machine on which the campaign began, and the part of it; absent in older journals
+	Placement *hostinfo.Placement `json:"placement,omitempty"`
+	Model     string              `json:"model"`  // name under which the model is served
+	Models    []ModelFile         `json:"models"` // one per measured precision
 	// variants that were compared with the original, including rejected ones
 	Variants []Variant `json:"variants,omitempty"`
 	// digest of the inputs of the comparison; "" without variants
@@ -209,6 +212,8 @@ type ModelFile struct {
 type Session struct {
 	Tool    string        `json:"tool"`    // version of tuner
 	Elapsed time.Duration `json:"elapsed"` // campaign time of earlier runs
+	// the machine of this run, and the part of it; absent in older journals
+	Placement *hostinfo.Placement `json:"placement,omitempty"`
 }
 
 // End says why a run of the program ended, and how the time was spent, including earlier runs of

@@ -129,6 +129,8 @@ func (o Options) Setup(p spec.Profile, s profile.Subject, facts search.Facts, bu
 		return profile.Setup{}, fmt.Errorf("cannot encode the facts of the machine: %w", err)
 	}
 	setup := profile.Setup{Profile: p, Subject: s, Facts: facts, Tool: o.Version, Machine: machine, Fingerprint: host.Fingerprint()}
+	placement := hostinfo.ReadPlacement(host)
+	setup.Placement = &placement
 	if p.DeployTarget == spec.TargetTriton { // all others are folded
 		builds = builds[:min(1, len(builds))]
 	}

@@ -276,6 +276,9 @@ func origin(r analyze.Result) []Fact {
 		{Name: "Ended", Value: r.Ending.Reason},
 		{Name: "Time", Value: fmt.Sprintf("%s: %s", r.Account.Elapsed.Round(time.Second), figures.AccountText(r.Account))},
 	}
+	for _, p := range r.Placements {
+		facts = append(facts, Fact{Name: "Placement", Value: p.String()})
+	}
 	for _, runtime := range figures.Runtimes(h) {
 		facts = append(facts, Fact{Name: "ONNX Runtime", Value: fmt.Sprintf("%s (%s)", runtime.Version, runtime.Flavour)})
 	}

@@ -149,5 +149,8 @@ func writeOrigin(b *strings.Builder, r analyze.Result) {
 		fmt.Fprintf(b, "- ONNX Runtime %s (%s)\n", escape(runtime.Version), escape(runtime.Flavour))
 	}
 	fmt.Fprintf(b, "- tuner %s\n", escape(h.Tool))
+	for _, p := range r.Placements {
+		fmt.Fprintf(b, "- placement: %s\n", escape(p.String()))
+	}
 	fmt.Fprintf(b, "- machine: %s (fingerprint %s), campaign begun %s\n", escape(figures.MachineText(h.Machine)), code(h.Fingerprint), h.Created.UTC().Format("2006-01-02 15:04 MST"))
 }

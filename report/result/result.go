@@ -16,6 +16,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"tuner/analyze"
+	"tuner/internal/hostinfo"
 	"tuner/measure"
 	"tuner/model/mix"
 	"tuner/model/precision/accuracy"
@@ -354,7 +355,10 @@ type Origin struct {
 	// compared the variants
 	Runtimes    []string `json:"runtimes"`
 	Fingerprint string   `json:"machine_fingerprint"` // fingerprint of the machine: figures of different fingerprints do not compare
-	Models      []Model  `json:"models"`              // model files
+	// machines of the campaign's runs and the part of each that was used; a machine that was started
+	// again counts twice; absent in older journals
+	Placements []hostinfo.Placement `json:"placements,omitempty"`
+	Models     []Model              `json:"models"` // model files
 
 	Server *journal.ServerInfo `json:"server,omitempty"` // measured server; absent if it is the bundled engine
 	Finals *journal.ServerInfo `json:"finals,omitempty"` // server of the finals; absent if it is the measured one

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"tuner/internal/hostinfo"
 	"tuner/ort/ortlib"
 	"tuner/runner"
 )
@@ -33,6 +34,7 @@ func Engine(program string, warnings io.Writer) (runner.Options, error) {
 		Launcher: Bundled{Binary: absolute, Drain: hurriedDrain},
 		Dial:     runner.GRPC,
 		Wire:     runner.Over(runner.OverGRPC),
+		Group:    hostinfo.MemoryLimit(),
 		Log:      slog.New(slog.NewTextHandler(warnings, &slog.HandlerOptions{Level: slog.LevelWarn})),
 	}, nil
 }

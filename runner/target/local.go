@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"tuner/engine/api"
+	"tuner/internal/hostinfo"
 	"tuner/runner"
 )
 
@@ -95,7 +96,7 @@ func (l Local) isReady(ctx context.Context, at api.Announcement) bool {
 // A *runner.StartError means that it did not become ready; it has ended then.
 func (l Local) start(ctx context.Context, repository string, at api.Announcement) (*process, error) {
 	cmd := l.command(repository, at)
-	p := &process{cmd: cmd, address: at, drain: cmp.Or(l.Drain, defaultLocalDrain), kills: memoryKills(), done: make(chan struct{})}
+	p := &process{cmd: cmd, address: at, drain: cmp.Or(l.Drain, defaultLocalDrain), kills: hostinfo.MemoryKills(), done: make(chan struct{})}
 	written := &output{tail: &p.tail, warn: l.Warn}
 	if l.Log != "" {
 		log, err := openLog(l.Log)

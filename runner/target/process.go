@@ -39,14 +39,15 @@ type process struct {
 	address  api.Announcement
 	lifeline *os.File // our end of parentFD; nil without
 	drain    time.Duration
-	kills    int       // memoryKills before it started
-	cleared  sync.Once // the rest of its group has been ended
+	kills    hostinfo.Kills // before it started
+	cleared  sync.Once      // the rest of its group has been ended
 
 	mu    sync.Mutex
 	state state
 	died  bool          // it exited by itself
 	exit  string        // exit status: "exit status 1", "signal: killed"
 	oom   bool          // the kernel killed it since memory ran out
+	group bool          // the kernel counted that in the control group
 	done  chan struct{} // closed when it has exited
 }
 
@@ -67,7 +68,7 @@ func startProcess(ctx context.Context, cmd *exec.Cmd, patience, drain time.Durat
 	}
 	defer func() { _ = parentChild.Close() }()
 
-	p := &process{cmd: cmd, tail: children.Tail{IsGo: true}, drain: drain, kills: memoryKills(), lifeline: lifeline, done: make(chan struct{})}
+	p := &process{cmd: cmd, tail: children.Tail{IsGo: true}, drain: drain, kills: hostinfo.MemoryKills(), lifeline: lifeline, done: make(chan struct{})}
 	cmd.Stderr = &p.tail
 	cmd.ExtraFiles = []*os.File{announceChild, parentChild}
 	cmd.WaitDelay = outputDelay
@@ -88,6 +89,9 @@ func (p *process) start() error {
 	if err != nil {
 		return err
 	}
+	if group := hostinfo.MemoryLimit(); group > 0 {
+		confine(p.cmd.Process.Pid, group)
+	}
 	go func() {
 		<-ended // ProcessState has the exit status
 		p.ended()
@@ -102,7 +106,9 @@ func (p *process) ended() {
 	p.died = p.state == starting || p.state == ready
 	p.exit = p.cmd.ProcessState.String()
 	status, ok := p.cmd.ProcessState.Sys().(syscall.WaitStatus)
-	p.oom = ok && p.died && status.Signaled() && status.Signal() == syscall.SIGKILL && memoryKills() > p.kills
+	kills := hostinfo.MemoryKills()
+	p.oom = ok && p.died && status.Signaled() && status.Signal() == syscall.SIGKILL && kills.Count > p.kills.Count
+	p.group = p.oom && kills.InGroup
 	p.mu.Unlock()
 	p.handle(exitedEvent)
 	close(p.done)
@@ -238,7 +244,7 @@ func (p *process) LastWords() string         { return p.tail.String() }
 func (p *process) Exit() runner.Exit {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return runner.Exit{Text: p.exit, OutOfMemory: p.oom}
+	return runner.Exit{Text: p.exit, OutOfMemory: p.oom, InGroup: p.group}
 }
 
 // Pause stops the process's group. If the parent dies, the kernel kills a stopped process too.

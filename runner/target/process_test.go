@@ -226,15 +226,6 @@ func killTuner(t *testing.T, role string) {
 	_ = tuner.Wait() // it was killed
 }
 
-func TestParseMemoryKills(t *testing.T) {
-	t.Parallel()
-	for text, want := range map[string]int{"": 0, "pgfault 7\noom_kill 3\nunevictable 0\n": 3, "oom_kill\noom_kill x": 0} {
-		if got := parseMemoryKills(text); got != want {
-			t.Errorf("%q: %d kills, want %d", text, got, want)
-		}
-	}
-}
-
 // An announcement is one line with addresses. Reading it takes no more memory than the longest one.
 func FuzzAnnouncement(f *testing.F) {
 	f.Add([]byte(`{"pid":1,"http":"127.0.0.1:1","grpc":"[::1]:2","metrics":"","ort_version":"1","ort_library":"/l"}` + "\n"))

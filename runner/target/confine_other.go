@@ -1,0 +1,6 @@
+//go:build !linux
+
+package target
+
+// confine does nothing: only Linux has control groups.
+func confine(int, int64) {}
