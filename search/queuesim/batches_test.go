@@ -45,6 +45,7 @@ func playKinds(b Batcher, c ServiceCurve, kinds []int, arrivals ...arrival) []en
 	}
 	var all []ended
 	s.observe = func(e execution, at float64) { all = append(all, ended{e, at}) }
+	s.alone()
 	s.reset(b, c, 0)
 	s.tally.reset(0, math.MaxInt)
 	for _, a := range arrivals {

@@ -55,17 +55,33 @@ func (p *path) pop(now float64) request {
 }
 
 // pace computes again when the first request will have passed, with the given number of busy
-// instances. It returns the factor by which the path slows these down.
-func (p *path) pace(now float64, busy int) (slow float64) {
-	if p.cost == 0 {
+// instances. others are the cores that other models ask for. It returns the factor by which path and
+// others slow the instances down.
+//
+// If more cores are asked for than there are, all have the same share of what they ask for (processor
+// sharing; Kleinrock, Queueing Systems 2, 1976, chapter 4). The instances' times include that they
+// slow each other down, so they are divided by that part.
+func (p *path) pace(now float64, busy int, others float64) (slow float64) {
+	if p.cost == 0 && others == 0 {
 		return 1
 	}
-	p.left = max(0, p.left-(now-p.since)*p.speed)
-	p.since, p.ends = now, math.Inf(1)
-	computing, passing := float64(busy)*p.threads, min(float64(p.requests), p.cores)
-	p.speed = passing * min(1, p.cores/(computing+passing))
-	if p.requests > 0 {
-		p.ends = now + p.left/p.speed
+	computing := p.computing(busy)
+	asked := computing + p.passing() + others
+	if p.cost > 0 {
+		p.left = max(0, p.left-(now-p.since)*p.speed)
+		p.since, p.ends = now, math.Inf(1)
+		p.speed = p.passing() * min(1, p.cores/asked)
+		if p.requests > 0 {
+			p.ends = now + p.left/p.speed
+		}
 	}
-	return max(1, (computing+passing)/p.cores) / max(1, computing/p.cores)
+	return max(1, asked/p.cores) / max(1, computing/p.cores)
 }
+
+// demand returns the cores that instances and path ask for, with the given number of busy instances.
+func (p *path) demand(busy int) float64 { return p.computing(busy) + p.passing() }
+
+func (p *path) computing(busy int) float64 { return float64(busy) * p.threads }
+
+// passing returns the cores on which requests pass; 0 without a path.
+func (p *path) passing() float64 { return min(float64(p.requests), p.cores) }

@@ -8,7 +8,7 @@
 package queuesim
 
 import (
-	"cmp"
+	"math"
 	"time"
 
 	"tuner/measure"
@@ -65,29 +65,20 @@ func Simulate(b Batcher, c ServiceCurve, load measure.Load, o Options) Result {
 	return new(Simulator).Simulate(b, c, load, o)
 }
 
-// Simulate is the function of that name with reused memory.
-func (s *Simulator) Simulate(b Batcher, c ServiceCurve, load measure.Load, o Options) Result {
-	rows, requests := max(load.BatchSize, 1), max(cmp.Or(o.Requests, defaultRequests), 1)
-	s.reset(b, c, o.Seed)
-	if rows > s.batcher.max {
-		return Result{}
-	}
-	skip := warmUp(requests, load.Concurrency)
-	s.tally.reset(skip, requests)
-	if s.closed = load.Concurrency > 0; s.closed {
-		s.due.push(arrival{0, load.Concurrency, rows})
-	} else {
-		s.rate, s.schedule, s.ranks = load.RequestRate, o.Arrivals, o.Ranks
-		// Later requests queue behind all that run or are in a batch when the last counted one
-		// ends.
-		s.upcoming = skip + requests + (3*s.instances+2)*s.batcher.max/rows
-		s.due.push(arrival{s.following(), 1, rows})
-	}
-	s.run()
-	return s.tally.result(s.now, o.Within)
-}
-
 // warmUp returns the number of requests that are omitted before the counted ones. It is a quarter
 // of those, and at least two for each client of a closed loop. Either loop begins with an empty
 // queue, and in a closed one all clients send at once.
 func warmUp(requests, clients int) int { return max(requests/4, 2*clients) }
+
+// Quantile returns a percentile of the latency in s, by its quantile (0..1). Between the percentiles of
+// the result, and beyond, it is linear in −ln(1−q), like an exponential tail.
+func (r Result) Quantile(q float64) float64 {
+	known := [...]struct{ q, latency float64 }{{0.5, r.P50}, {0.9, r.P90}, {0.95, r.P95}, {0.99, r.P99}}
+	i := 1
+	for i < len(known)-1 && q > known[i].q {
+		i++
+	}
+	a, b := known[i-1], known[i]
+	at := func(q float64) float64 { return -math.Log1p(-q) }
+	return a.latency + (b.latency-a.latency)*(at(q)-at(a.q))/(at(b.q)-at(a.q))
+}

@@ -11,6 +11,7 @@ import (
 type tally struct {
 	skip, want int // requests: of the warm-up, and counted
 	done       int
+	held       bool // another model has not passed its warm-up
 	counting   bool
 	begin      float64 // s
 
@@ -35,7 +36,7 @@ func (t *tally) pass(seconds float64, busy int) {
 func (t *tally) add(requests []request, e execution, now, overhead float64) {
 	t.done += len(requests)
 	if !t.counting {
-		t.counting, t.begin = t.done >= t.skip, now
+		t.counting, t.begin = t.done >= t.skip && !t.held, now
 		return
 	}
 	t.executions++

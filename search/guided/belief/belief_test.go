@@ -11,7 +11,6 @@ import (
 	"tuner/search/guided/pools"
 	"tuner/search/guided/predict"
 	"tuner/search/guided/tuning"
-	"tuner/search/queuesim"
 )
 
 func atMost(m measure.Metric, limit float64) search.Constraint {
@@ -27,19 +26,6 @@ func of(goal search.Goal) *Beliefs {
 }
 
 func maximize(terms ...search.Term) search.Objective { return search.Objective{Terms: terms} }
-
-// A percentile that the simulation lacks is placed on an exponential tail: −ln(1−q) seconds for a
-// mean of 1 s.
-func TestTailOfAnExponential(t *testing.T) {
-	t.Parallel()
-	at := func(q float64) float64 { return -math.Log(1 - q) }
-	r := queuesim.Result{P50: at(0.5), P90: at(0.9), P95: at(0.95), P99: at(0.99)}
-	for _, q := range []float64{0.25, 0.5, 0.75, 0.9, 0.925, 0.95, 0.97, 0.99, 0.999} {
-		if got := tail(r, q); math.Abs(got-at(q)) > 1e-9 {
-			t.Errorf("the quantile %v is %v, want %v", q, got, at(q))
-		}
-	}
-}
 
 // A faster machine has higher throughput and lower latencies, so the deviations add up for a goal
 // on both. The errors of memory and energy are independent of that.

@@ -92,20 +92,7 @@ func (m *metric) predicted(r queuesim.Result) float64 {
 	case measure.QueueTime:
 		return r.Queue
 	}
-	return tail(r, m.quantile)
-}
-
-// tail returns a percentile of the latency that the simulation lacks, from its percentiles: linear
-// in −ln(1−q), like an exponential tail.
-func tail(r queuesim.Result, q float64) float64 {
-	known := [...]struct{ q, latency float64 }{{0.5, r.P50}, {0.9, r.P90}, {0.95, r.P95}, {0.99, r.P99}}
-	i := 1
-	for i < len(known)-1 && q > known[i].q {
-		i++
-	}
-	a, b := known[i-1], known[i]
-	at := func(q float64) float64 { return -math.Log1p(-q) }
-	return a.latency + (b.latency-a.latency)*(at(q)-at(a.q))/(at(b.q)-at(a.q))
+	return r.Quantile(m.quantile)
 }
 
 // ahead returns the error of the next trial: in the running process, or in a new one.

@@ -1,0 +1,285 @@
+package queuesim
+
+import (
+	"cmp"
+	"math"
+	"math/rand/v2"
+
+	"tuner/measure"
+)
+
+// lane is one model on its server: its clients, path, batcher and instances, and what is counted of
+// them. The lanes of a simulation have the cores in common, and nothing else.
+type lane struct {
+	batcher   batcher
+	curve     ServiceCurve
+	instances int
+
+	now      float64 // s
+	due      fifo[arrival]
+	closed   bool      // a closed loop: an answered client sends again
+	rate     float64   // requests/s of an open loop
+	schedule Arrivals  // of an open loop; nil: Poisson
+	ranks    []float64 // Options.Ranks
+	ranked   int       // ranks that were used
+	upcoming int       // arrivals of an open loop that are not yet in due
+	path     path
+	running  []execution
+	tally    tally
+
+	arrivals, service, mixing random
+
+	kinds   func() int                    // for tests: kind of the next request; nil: by the shares
+	factor  func() float64                // for tests: ratio of an execution's time to the curve's; nil: log-normal
+	observe func(e execution, at float64) // for tests: sees each execution when it ends
+}
+
+// arrival is a group of requests that are sent at the same instant. All clients send at the start,
+// and later those whose requests shared a batch. All arrivals wait in one queue, because all
+// answers take equally long.
+type arrival struct {
+	at       float64 // s
+	requests int
+	rows     int // inferences in each
+}
+
+// execution is a batch in an instance.
+type execution struct {
+	batch
+	begin          float64 // s
+	alone, crowded float64 // s, its full time alone and crowded
+	busy           int     // busy instances when its end was computed; 0: it is new
+	slow           float64 // factor by which the path slowed it down then
+	since          float64 // s, the instant of that computation
+	left           float64 // remaining work then: 1 at the start
+	time           float64 // s, of the full work at that pace
+	ends           float64 // s
+}
+
+// random is a source of numbers that can be reseeded.
+type random struct {
+	source  rand.PCG
+	numbers *rand.Rand
+}
+
+func (r *random) seed(seed, stream uint64) {
+	if r.numbers == nil {
+		r.numbers = rand.New(&r.source)
+	}
+	r.source.Seed(seed, stream)
+}
+
+// begin makes a lane ready for a load, before its first request. A lane among others sends until the
+// simulation ends. It returns false if the server refuses the load's requests.
+func (l *lane) begin(b Batcher, c ServiceCurve, load measure.Load, o Options, isAmong bool) bool {
+	rows, requests := max(load.BatchSize, 1), max(cmp.Or(o.Requests, defaultRequests), 1)
+	l.reset(b, c, o.Seed)
+	if rows > l.batcher.max {
+		return false
+	}
+	skip := warmUp(requests, load.Concurrency)
+	l.tally.reset(skip, requests)
+	if l.closed = load.Concurrency > 0; l.closed {
+		l.due.push(arrival{0, load.Concurrency, rows})
+		return true
+	}
+	l.rate, l.schedule, l.ranks = load.RequestRate, o.Arrivals, o.Ranks
+	// Later requests queue behind all that run or are in a batch when the last counted one
+	// ends.
+	l.upcoming = skip + requests + (3*l.instances+2)*l.batcher.max/rows
+	if isAmong {
+		l.upcoming = math.MaxInt
+	}
+	l.due.push(arrival{l.following(), 1, rows})
+	return true
+}
+
+func (l *lane) reset(b Batcher, c ServiceCurve, seed uint64) {
+	l.batcher.reset(b, len(c.Kinds) > 1)
+	l.curve, l.instances = c, max(b.Instances, 1)
+	l.now, l.closed, l.rate, l.schedule, l.upcoming = 0, false, 0, nil, 0
+	l.ranks, l.ranked = nil, 0
+	l.due.reset()
+	l.path.reset(c)
+	l.running = l.running[:0]
+	l.arrivals.seed(seed, 0)
+	l.service.seed(seed, 1)
+	l.mixing.seed(seed, 2)
+}
+
+type event int
+
+const (
+	nothing event = iota
+	completion
+	sending
+	passing // the path to the server
+	delayOver
+)
+
+// next returns the next event, and the index of the execution for a completion. At the same instant
+// completions come first: an instance takes its next batch before the clients receive the last
+// answer.
+func (l *lane) next() (at float64, what event, i int) {
+	at = math.Inf(1)
+	for k := range l.running {
+		if end := l.running[k].ends; end < at {
+			at, what, i = end, completion, k
+		}
+	}
+	if l.due.len() > 0 && l.due.front().at < at {
+		at, what = l.due.front().at, sending
+	}
+	if l.path.ends < at {
+		at, what = l.path.ends, passing
+	}
+	if l.batcher.wake < at {
+		at, what = l.batcher.wake, delayOver
+	}
+	return at, what, i
+}
+
+// advance lets time pass until an instant.
+func (l *lane) advance(at float64) {
+	l.tally.pass(at-l.now, len(l.running))
+	l.now = at
+}
+
+// handle makes an event of the lane happen, now.
+func (l *lane) handle(what event, i int) {
+	switch what {
+	case completion:
+		l.complete(i)
+	case sending:
+		l.send()
+	case passing:
+		r := l.path.pop(l.now)
+		r.kind = l.kind()
+		l.batcher.push(r)
+	case delayOver:
+		l.batcher.pump(l.now)
+	}
+	l.dispatch()
+}
+
+// send sends the due requests onto the path, or without a path directly to the server. An idle
+// instance takes the first of several requests and does not wait for the others. In a real server
+// they arrive some microseconds apart, and no instance waits without a queue delay.
+func (l *lane) send() {
+	a := l.due.pop()
+	if l.path.cost > 0 {
+		l.path.push(a, l.now)
+	} else {
+		for range a.requests {
+			l.batcher.push(request{sent: l.now, at: l.now, rows: a.rows, kind: l.kind()})
+			l.dispatch()
+		}
+	}
+	if l.upcoming > 0 {
+		l.upcoming--
+		l.due.push(arrival{l.following(), 1, a.rows})
+	}
+}
+
+// following returns the instant of the next arrival of an open loop, in s. Without a schedule it draws
+// the distance from this one, of a Poisson process.
+func (l *lane) following() float64 {
+	if l.schedule != nil {
+		return max(l.now, l.schedule.Next().Seconds())
+	}
+	return l.now + l.arrivals.numbers.ExpFloat64()/l.rate
+}
+
+// kind returns the kind of the next request: by its rank, or drawn by the shares.
+func (l *lane) kind() int {
+	switch {
+	case l.kinds != nil:
+		return l.kinds()
+	case len(l.curve.Kinds) < 2:
+		return 0
+	}
+	x := l.position()
+	last := len(l.curve.Kinds) - 1
+	for i, k := range l.curve.Kinds[:last] {
+		if x < k.Share {
+			return i
+		}
+		x -= k.Share
+	}
+	return last
+}
+
+// position returns the rank of the next request, or a random one.
+func (l *lane) position() float64 {
+	if len(l.ranks) == 0 {
+		return l.mixing.numbers.Float64()
+	}
+	l.ranked++
+	return l.ranks[(l.ranked-1)%len(l.ranks)]
+}
+
+// dispatch gives ready batches to idle instances.
+func (l *lane) dispatch() {
+	for len(l.running) < l.instances && l.batcher.isReady() {
+		b := l.batcher.take(l.now)
+		factor := l.draw()
+		l.running = append(l.running, execution{
+			batch: b, begin: l.now, left: 1,
+			alone:   factor * l.curve.timeOf(b.kind, b.rows, 1, l.instances),
+			crowded: factor * l.curve.timeOf(b.kind, b.rows, l.instances, l.instances),
+		})
+	}
+}
+
+// draw draws the random factor of an execution's time: log-normal with mean 1.
+func (l *lane) draw() float64 {
+	switch spread := l.curve.Spread; {
+	case l.factor != nil:
+		return l.factor()
+	case spread > 0:
+		return math.Exp(spread*l.service.numbers.NormFloat64() - spread*spread/2)
+	}
+	return 1
+}
+
+// pace recomputes the ends of the executions after others have begun or ended. Instances share
+// common resources, above all cores, during their whole execution. So a batch runs faster once its
+// neighbour is done. others are the cores that other models ask for.
+func (l *lane) pace(others float64) {
+	busy := len(l.running)
+	slow := l.path.pace(l.now, busy, others)
+	for i := range l.running {
+		e := &l.running[i]
+		if e.busy == busy && e.slow == slow {
+			continue
+		}
+		if e.busy > 0 {
+			e.left = max(0, e.left-(l.now-e.since)/e.time)
+		}
+		e.busy, e.slow, e.since = busy, slow, l.now
+		e.time = slow * crowd(e.alone, e.crowded, busy, l.instances)
+		e.ends = l.now + e.left*e.time
+	}
+}
+
+// complete ends an execution. Its clients receive the answer, and in a closed loop send again after
+// the curve's overhead, unless the path includes the overhead.
+func (l *lane) complete(i int) {
+	e := l.running[i]
+	last := len(l.running) - 1
+	l.running[i] = l.running[last]
+	l.running = l.running[:last]
+	answered := l.batcher.requests[e.first:e.end]
+	overhead := l.curve.Overhead
+	if l.path.cost > 0 {
+		overhead = 0
+		l.path.inFlight -= len(answered)
+	}
+	l.tally.add(answered, e, l.now, overhead)
+	if l.observe != nil {
+		l.observe(e, l.now)
+	}
+	if l.closed {
+		l.due.push(arrival{l.now + overhead, len(answered), answered[0].rows})
+	}
+}
