@@ -78,6 +78,8 @@ var allowed = map[string][]string{
 	"search/tour": {"search", "measure"},
 	// a model of the server: it knows no strategy
 	"search/queuesim": {"measure", "measure/stats"},
+	// what fits: it measures nothing and knows no strategy
+	"search/packing": {"search", "search/queuesim", "measure"},
 	// knowledge only: it decides nothing
 	"search/posterior":  {"search", "search/footprint", "measure", "measure/stats"},
 	"search/verdict":    {"search", "search/posterior", "measure"},
