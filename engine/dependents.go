@@ -12,13 +12,23 @@ import (
 // load loads a model, and before it the models that it consists of. Ensembles that consist of what
 // has changed are checked again, or loaded if they waited for it.
 func (s *Server) load(ctx context.Context, name string, o Override) error {
-	return s.loadAll(ctx, []string{name}, map[string]Override{name: o})[name]
+	failed := s.loadAll(ctx, []string{name}, map[string]Override{name: o})
+	if err := failed[name]; err != nil {
+		return err
+	}
+	for _, err := range failed { // a model of it serves as before, which Triton does not call a success
+		if fault.CodeOf(err) == fault.Internal {
+			return unpolled(name)
+		}
+	}
+	return nil
 }
 
 // loadAll loads models in the order in which they depend on each other. It returns their errors.
 func (s *Server) loadAll(ctx context.Context, names []string, overrides map[string]Override) map[string]error {
 	names, unfetched := s.fetch(ctx, names, overrides)
-	failed := s.ensembles.Load(ctx, names, s.options.LoadThreads, false, &loader{s, overrides})
+	l := &loader{s, overrides}
+	failed := s.ensembles.Load(ctx, ensemble.Request{Names: names, Beside: l.beside(names)}, s.options.LoadThreads, l)
 	for name, err := range failed {
 		failed[name] = refused(name, err)
 	}
@@ -45,9 +55,6 @@ type loader struct {
 
 // Config implements ensemble.Server.
 func (l *loader) Config(name string) *modelconfig.Config {
-	if l.options.Namespacing {
-		return nil // ensembles are refused then, and nothing depends on another model
-	}
 	if text := l.overrides[name].Config; text != "" {
 		c, _ := modelconfig.ParseJSON([]byte(text)) // the load itself reports the error
 		return c
@@ -62,11 +69,12 @@ func (l *loader) Config(name string) *modelconfig.Config {
 	return src.Config
 }
 
-// Load implements ensemble.Server.
+// Load implements ensemble.Server. As in Triton, a model that is loaded for an ensemble keeps the
+// configuration of an earlier load request, and loses its files.
 func (l *loader) Load(ctx context.Context, name string, asked, again bool) (changed bool, err error) {
 	before := l.sourceOf(name)
-	if !asked && before != nil && before.override {
-		return false, nil // the override of a load request stays
+	if !asked && before != nil && before.override && before.temp == nil {
+		return false, nil
 	}
 	err = l.loadOne(ctx, name, l.overrides[name], again)
 	return l.sourceOf(name) != before, err
@@ -88,11 +96,16 @@ func (l *loader) Drop(name string) {
 	defer l.mu.Unlock()
 	if e := l.entries[name]; e != nil {
 		l.unload(e)
+		e.dropped = true
 	}
 }
 
 // Serves implements ensemble.Server.
-func (l *loader) Serves(name string) bool { return l.ModelReady(name, 0) == nil }
+func (l *loader) Serves(id string) bool {
+	l.mu.RLock()
+	defer l.mu.RUnlock()
+	return !l.closing && l.serves(id)
+}
 
 // Failed implements ensemble.Server. The client has asked for another model.
 func (l *loader) Failed(name string, err error) {
@@ -102,17 +115,21 @@ func (l *loader) Failed(name string, err error) {
 // UnloadDependents unloads a model, and if it is an ensemble, those of its models that were loaded
 // for it alone.
 func (s *Server) UnloadDependents(name string) error {
-	parts := s.ensembles.Parts(name)
-	if err := s.Unload(name); err != nil {
+	if err := s.controllable(); err != nil {
 		return err
 	}
-	for _, part := range parts {
-		if !s.ensembles.IsLeft(part) {
-			continue
-		}
-		if err := s.UnloadDependents(part); err != nil {
-			return err
-		}
+	for _, id := range s.known(name) {
+		s.withdrawDependents(id)
 	}
 	return nil
+}
+
+func (s *Server) withdrawDependents(id string) {
+	parts := s.ensembles.Parts(id)
+	s.Withdraw(id)
+	for _, part := range parts {
+		if s.ensembles.IsLeft(part) {
+			s.withdrawDependents(part)
+		}
+	}
 }

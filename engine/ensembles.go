@@ -1,15 +1,61 @@
 package engine
 
 import (
+	"cmp"
 	"fmt"
+
+	"google.golang.org/protobuf/proto"
 
 	"tuner/engine/ensemble"
 	"tuner/engine/served"
 	"tuner/model/modelconfig"
 )
 
+// Step implements ensemble.Server.
+func (l *loader) Step(name, model string) (id string, others []string) {
+	own, others := l.candidates(name, model)
+	id = pick(own, others, func(id string) bool { return l.Serves(id) || l.Config(id) != nil })
+	if id == own {
+		return id, nil
+	}
+	return id, append(others, own)
+}
+
+// beside lists the further models that Triton loads with ensembles: with namespaces, models of all
+// repositories that have the name of a step, and the steps of these.
+func (l *loader) beside(names []string) (beside []string) {
+	if !l.options.Namespacing {
+		return nil
+	}
+	seen := map[string]bool{}
+	for _, name := range names {
+		seen[name] = true
+	}
+	for queue := names; len(queue) > 0; queue = queue[1:] {
+		for _, step := range l.Config(queue[0]).GetEnsembleScheduling().GetStep() {
+			for _, id := range l.identities(step.GetModelName(), Override{}) {
+				if !seen[id] && l.hasFolder(id) {
+					seen[id] = true
+					beside, queue = append(beside, id), append(queue, id)
+				}
+			}
+		}
+	}
+	return beside
+}
+
+// step returns the identity of a step's model, among those that serve. If there is none, or there are
+// several, it is that of the ensemble's repository. The caller holds Server.mu.
+func (s *Server) step(ensemble, model string) string {
+	own, others := s.candidates(ensemble, model)
+	return cmp.Or(pick(own, others, s.serves), own)
+}
+
+// serves reports whether a version of a model is ready. The caller holds Server.mu.
+func (s *Server) serves(id string) bool { return s.entries[id] != nil && s.entries[id].newest != nil }
+
 // newEnsemble makes a version of an ensemble, whose models have been checked.
-func (s *Server) newEnsemble(src *source, number int64, old *served.Model) (*served.Model, error) {
+func (s *Server) newEnsemble(src *source, id string, number int64, old *served.Model) (*served.Model, error) {
 	graph, err := ensemble.New(src.Config)
 	if err != nil {
 		return nil, invalid(err)
@@ -18,16 +64,47 @@ func (s *Server) newEnsemble(src *source, number int64, old *served.Model) (*ser
 	if err != nil {
 		return nil, invalid(err)
 	}
-	m := served.NewEnsemble(src.Name, number, src.Config, graph, s.enterSteps)
-	m.Labels = s.stepLabels(graph, labels)
+	steps, c := s.stepsOf(src, id)
+	m := served.NewEnsemble(src.Name, number, c, graph, func(need *ensemble.Need, r *Request) ([]ensemble.Model, error) {
+		return s.enterSteps(graph, steps, need, r)
+	})
+	m.Namespace = src.namespace
+	m.Labels = s.stepLabels(graph, steps, labels)
 	s.count(m, old, false) // as in Triton, its counters begin again when a model of it is loaded again
 	m.Pool.Keep(src.temp)
 	return m, nil
 }
 
+// stepsOf returns the identities of an ensemble's models by step, and its configuration, in which Triton
+// notes their repositories.
+func (s *Server) stepsOf(src *source, id string) ([]string, *modelconfig.Config) {
+	c := src.Config
+	if s.options.Namespacing {
+		c = proto.CloneOf(c)
+	}
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	var steps []string
+	for _, step := range c.GetEnsembleScheduling().GetStep() {
+		model := s.step(id, step.GetModelName())
+		if steps = append(steps, model); s.options.Namespacing {
+			step.ModelNamespace = s.namespace(model)
+		}
+	}
+	return steps, c
+}
+
+// ofStep finds the model of a step by its identity. The caller holds Server.mu.
+func (s *Server) ofStep(id string, version int64) (*served.Model, error) {
+	if e := s.entries[id]; e != nil && !s.closing {
+		return e.find(id, max(0, version))
+	}
+	return s.find(id, version) // for its error
+}
+
 // stepLabels completes the labels of an ensemble with those of its models. As in Triton, an output has
 // the labels of the step that makes it, unless its own begin with one.
-func (s *Server) stepLabels(g *ensemble.Graph, labels map[string][]string) map[string][]string {
+func (s *Server) stepLabels(g *ensemble.Graph, steps []string, labels map[string][]string) map[string][]string {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	for _, out := range g.Outputs {
@@ -36,10 +113,10 @@ func (s *Server) stepLabels(g *ensemble.Graph, labels map[string][]string) map[s
 			continue
 		}
 		step, output := g.Origin(out)
-		if step == nil {
+		if step < 0 {
 			continue
 		}
-		m, err := s.find(step.Model, max(0, step.Version))
+		m, err := s.ofStep(steps[step], g.Steps[step].Version)
 		if err != nil || m.Labels[output] == nil { // the load fails elsewhere if the model is gone
 			continue
 		}
@@ -53,37 +130,33 @@ func (s *Server) stepLabels(g *ensemble.Graph, labels map[string][]string) map[s
 
 // checkSteps checks that an ensemble's models are ready, and that they fit together. Texts are
 // Triton's. It returns nil for any other model. The caller holds Server.mu.
-func (s *Server) checkSteps(src *source) error {
+func (s *Server) checkSteps(src *source, id string) error {
 	steps := src.Config.GetEnsembleScheduling().GetStep()
-	if len(steps) > 0 && s.options.Namespacing {
-		return fmt.Errorf("ensemble '%s' is not served with --model-namespacing: leave the option out", src.Name)
-	}
-	models := map[string]*modelconfig.Config{}
+	models := map[string]ensemble.Part{}
 	for _, step := range steps {
 		name := step.GetModelName()
-		m, err := s.find(name, 0)
+		part := s.step(id, name)
+		m, err := s.ofStep(part, 0)
 		if err != nil {
-			return fmt.Errorf("ensemble '%s' depends on '%s' which has no loaded version.", src.Name, name) //lint:ignore ST1005 Triton's wording
+			return fmt.Errorf("ensemble '%s' depends on '%s' which has no loaded version.", id, name) //lint:ignore ST1005 Triton's wording
 		}
-		if m.Pool.HasSequences() {
-			return fmt.Errorf("ensemble '%s' contains '%s', whose requests form sequences: this engine does not run it in ensembles", src.Name, name)
-		}
-		models[name] = m.Config
+		models[name] = ensemble.Part{ID: part, Config: m.Config}
 		if v := step.GetModelVersion(); v != -1 {
-			if found := s.entries[name].versions[v]; found == nil || found.model == nil {
+			if found := s.entries[part].versions[v]; found == nil || found.model == nil {
 				//lint:ignore ST1005 Triton's wording
-				return fmt.Errorf("ensemble '%s' depends on '%s' whose required version %d is not loaded.", src.Name, name, v)
+				return fmt.Errorf("ensemble '%s' depends on '%s' whose required version %d is not loaded.", id, part, v)
 			}
 		}
 	}
 	if len(steps) == 0 {
 		return nil
 	}
-	return ensemble.Check(src.Config, models)
+	return ensemble.Check(ensemble.Part{ID: id, Config: src.Config}, models)
 }
 
-// enterSteps finds the models of the steps that a request needs, and enters their pools.
-func (s *Server) enterSteps(g *ensemble.Graph, need *ensemble.Need, r *Request) ([]ensemble.Model, error) {
+// enterSteps finds the models of the steps that a request needs, and enters their pools. steps are their
+// identities.
+func (s *Server) enterSteps(g *ensemble.Graph, steps []string, need *ensemble.Need, r *Request) ([]ensemble.Model, error) {
 	models := make([]ensemble.Model, len(g.Steps))
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -91,7 +164,7 @@ func (s *Server) enterSteps(g *ensemble.Graph, need *ensemble.Need, r *Request) 
 		if !need.Steps[i] {
 			continue
 		}
-		m, err := s.find(g.Steps[i].Model, max(0, g.Steps[i].Version))
+		m, err := s.ofStep(steps[i], g.Steps[i].Version)
 		if err != nil {
 			for _, entered := range models[:i] {
 				if entered != nil {

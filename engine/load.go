@@ -58,7 +58,7 @@ func (s *Server) try(ctx context.Context, a *attempt, o Override) error {
 		return nil
 	}
 	s.mu.RLock()
-	err = s.checkSteps(src)
+	err = s.checkSteps(src, a.name)
 	s.mu.RUnlock()
 	if err != nil {
 		return &ensemble.Refused{Why: err}
@@ -130,6 +130,10 @@ func (s *Server) pollError(name string, why error) error {
 		return why
 	}
 	s.options.Log.Error("poll failed for model directory", "model", name, "error", why)
+	return unpolled(name)
+}
+
+func unpolled(name string) error {
 	return fault.Errorf(fault.Internal, "failed to load '%s', failed to poll from model repository", name)
 }
 
@@ -190,7 +194,7 @@ func (s *Server) build(ctx context.Context, a *attempt, src *source) (map[int64]
 		}
 		if v.model == nil && err == nil {
 			if src.isEnsemble() {
-				v.model, err = s.newEnsemble(src, n, old)
+				v.model, err = s.newEnsemble(src, a.name, n, old)
 			} else {
 				v.model, err = s.tryModel(ctx, src, n, old, unchanged)
 			}
@@ -307,12 +311,12 @@ func (s *Server) publish(ctx context.Context, a *attempt, src *source, versions 
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	if err := s.checkSteps(src); err != nil { // its models may have gone meanwhile
+	if err := s.checkSteps(src, a.name); err != nil { // its models may have gone meanwhile
 		return &ensemble.Refused{Why: err}
 	}
 	e := a.entry
 	old := e.versions
-	e.versions, e.source, e.hollow = versions, src, false
+	e.versions, e.source, e.hollow, e.dropped = versions, src, false, false
 	for _, v := range versions {
 		// it may serve the older configuration so far
 		v.model.Pool.Reconfigure(v.model.Config)
@@ -421,7 +425,7 @@ func (s *Server) Withdraw(id string) {
 // holds Server.mu.
 func (s *Server) unload(e *entry) {
 	e.source = nil
-	e.hollow = false
+	e.hollow, e.dropped = false, false
 	for n, v := range e.versions {
 		e.versions[n] = s.dismiss(v)
 	}

@@ -108,12 +108,44 @@ func (s *Server) resolve(name string) (id string, e *entry, err error) {
 
 // isLeaving reports whether all versions were unloaded on request, or are being freed.
 func (e *entry) isLeaving() bool {
+	if e.dropped {
+		return false
+	}
 	for _, v := range e.versions {
 		if v.state != api.StateUnloading && v.reason != unloadedReason {
 			return false
 		}
 	}
 	return true
+}
+
+// candidates returns the identities that a step of an ensemble may mean by a name: as in Triton, a model
+// in the ensemble's own repository, else the only one of that name.
+func (s *Server) candidates(ensemble, model string) (own string, others []string) {
+	if !s.options.Namespacing {
+		return model, nil
+	}
+	own = s.identity(s.namespace(ensemble), model)
+	if s.namespace(ensemble) == "" {
+		own = model
+	}
+	others = append(others, model)
+	for _, root := range s.options.Repositories {
+		others = append(others, s.identity(root, model))
+	}
+	return own, slices.DeleteFunc(others, func(id string) bool { return id == own })
+}
+
+// pick returns what a step means, of those candidates that are there. "": none, or one of several.
+func pick(own string, others []string, isThere func(id string) bool) string {
+	if isThere(own) {
+		return own
+	}
+	others = slices.DeleteFunc(slices.Clone(others), func(id string) bool { return !isThere(id) })
+	if len(others) != 1 {
+		return ""
+	}
+	return others[0]
 }
 
 // list returns the identities of all models in the repositories, in order. Without namespaces a

@@ -88,6 +88,7 @@ type entry struct {
 	newest   *served.Model // the highest ready version; nil: none
 	source   *source       // of the serving versions
 	hollow   bool          // the last load found no version to serve, and none serves
+	dropped  bool          // it left service because its models did, and not by request
 }
 
 // version is the state of one version of a model.
@@ -268,22 +269,27 @@ func (s *Server) find(name string, number int64) (*served.Model, error) {
 	if s.closing {
 		return nil, fault.Errorf(fault.Unavailable, "Server is stopping, scheduler for model has stopped accepting new inference requests")
 	}
-	name, e, err := s.resolve(name)
-	switch {
-	case err != nil:
+	id, e, err := s.resolve(name)
+	if err != nil {
 		return nil, err
-	case number == 0:
+	}
+	return e.find(id, number)
+}
+
+// find returns a ready version of a model that is known by id. The caller holds Server.mu.
+func (e *entry) find(id string, number int64) (*served.Model, error) {
+	if number == 0 {
 		if e.newest != nil {
 			return e.newest, nil
 		}
-		return nil, fault.Errorf(fault.NotFound, "Request for unknown model: '%s' has no available versions", name)
+		return nil, fault.Errorf(fault.NotFound, "Request for unknown model: '%s' has no available versions", id)
 	}
 	v := e.versions[number]
 	switch {
 	case v == nil:
-		return nil, fault.Errorf(fault.NotFound, "Request for unknown model: '%s' version %d is not found", name, number)
+		return nil, fault.Errorf(fault.NotFound, "Request for unknown model: '%s' version %d is not found", id, number)
 	case v.state != api.StateReady:
-		return nil, fault.Errorf(fault.Unavailable, "Request for unknown model: '%s' version %d is not at ready state", name, number)
+		return nil, fault.Errorf(fault.Unavailable, "Request for unknown model: '%s' version %d is not at ready state", id, number)
 	}
 	return v.model, nil
 }

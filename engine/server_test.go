@@ -389,7 +389,7 @@ func TestLoadRefusals(t *testing.T) {
 		{"m", engine.Override{Config: warmupFrom("x")}, fault.InvalidArgument, "state: Internal: failed to open text file for read " + filepath.Join(root, "m", "warmup", "x") + ": No such file or directory"},
 		{"m", engine.Override{Config: `{"version_policy":{"specific":{"versions":[5]}}}`}, fault.InvalidArgument, "at least one version must be available under the version policy of model 'm'"},
 		{"m", engine.Override{Config: `{"input":[{"name":"INPUT0","data_type":"TYPE_INT32","dims":[16],"optional":true}]}`}, fault.InvalidArgument, "configuration expects 0 inputs, model provides 2"},
-		{"m", engine.Override{Config: `{"sequence_batching":{"iterative_sequence":true}}`}, fault.InvalidArgument, "sequence_batching.iterative_sequence"},
+		{"m", engine.Override{Config: `{"sequence_batching":{"state":[{"use_growable_memory":true}]}}`}, fault.InvalidArgument, "sequence_batching.state[0].use_growable_memory"},
 		{"m", engine.Override{Config: `{"model_transaction_policy":{"decoupled":true}}`}, fault.InvalidArgument, "decoupled"},
 		{"m", engine.Override{Config: `{"backend":"onnxruntime","default_model_filename":"../../../etc/passwd"}`}, fault.InvalidArgument, "leaves the version folder"},
 		{"m", engine.Override{Files: map[string][]byte{"1/model.onnx": nil}}, fault.Internal, poll},

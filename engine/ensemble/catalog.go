@@ -13,6 +13,9 @@ import (
 type Server interface {
 	// Config reads a model's configuration; nil: there is no such model.
 	Config(name string) *modelconfig.Config
+	// Step finds the model that a step of an ensemble means by a name. "": there is none, or there are
+	// several. others are further models: if one of them comes, the step may mean another one.
+	Step(ensemble, model string) (name string, others []string)
 	// Load loads a model. again: also if exactly this model serves. changed: other versions serve
 	// now. The error of an ensemble that does not fit its models is a Refused.
 	Load(ctx context.Context, name string, asked, again bool) (changed bool, err error)
@@ -28,34 +31,57 @@ type Server interface {
 // concurrent use.
 type Catalog struct {
 	mu sync.Mutex
-	// by name: the models of each ensemble that was loaded, or could not be because of its models. It
-	// is loaded again when one of these comes.
-	steps map[string][]string
+	// by name: the models of each ensemble that was loaded, or could not be because of its models
+	parts map[string]parts
 	// models that were loaded for an ensemble alone
 	implicit map[string]bool
 }
 
+// parts are the models of an ensemble.
+type parts struct {
+	steps   []string // that it consists of
+	others  []string // that it may consist of when they come
+	missing []string // names of its configuration that stand for no model, or for several
+}
+
+// Request says which models to load.
+type Request struct {
+	Names  []string
+	Beside []string // models that are loaded too, although nobody asks for them by name
+	Again  bool     // also models that serve already, and nothing that they consist of
+}
+
 // Load loads models, before them all that they consist of, and after them the ensembles that consist
-// of what has changed. again: also models that serve already, but not those that they consist of. It
-// returns the errors by name.
-func (c *Catalog) Load(ctx context.Context, names []string, limit int, again bool, s Server) map[string]error {
-	l := &loading{catalog: c, server: s, names: names, again: again, steps: map[string][]string{}}
-	failed := load(ctx, names, limit, l)
-	for _, name := range c.affected(l.changed, l.steps) {
-		if err := c.Load(ctx, []string{name}, limit, true, s)[name]; err != nil {
+// of what has changed. It returns the errors by name.
+func (c *Catalog) Load(ctx context.Context, r Request, limit int, s Server) map[string]error {
+	l := &loading{catalog: c, server: s, names: r.Names, again: r.Again, parts: map[string]parts{}}
+	failed := load(ctx, slices.Concat(r.Names, r.Beside), limit, l)
+	for _, name := range c.affected(l.changed, l.parts) {
+		if err := c.Load(ctx, Request{Names: []string{name}, Again: true}, limit, s)[name]; err != nil {
 			s.Failed(name, err)
 		}
 	}
 	return failed
 }
 
-// affected lists the ensembles that consist of any of the models, without those among seen.
-func (c *Catalog) affected(models []string, seen map[string][]string) []string {
+// affected lists the ensembles that consist of any of the models, or may do so now, without those among
+// seen.
+func (c *Catalog) affected(models []string, seen map[string]parts) []string {
+	return c.with(models, func(name string, p parts) []string {
+		if _, done := seen[name]; done {
+			return nil
+		}
+		return slices.Concat(p.steps, p.others)
+	})
+}
+
+// with lists the ensembles for which any of the models is among some of their parts.
+func (c *Catalog) with(models []string, some func(name string, p parts) []string) (names []string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	var names []string
-	for name, steps := range c.steps {
-		if _, done := seen[name]; !done && slices.ContainsFunc(models, func(m string) bool { return slices.Contains(steps, m) }) {
+	for name, p := range c.parts {
+		among := some(name, p)
+		if slices.ContainsFunc(models, func(m string) bool { return slices.Contains(among, m) }) {
 			names = append(names, name)
 		}
 	}
@@ -63,18 +89,23 @@ func (c *Catalog) affected(models []string, seen map[string][]string) []string {
 	return names
 }
 
+// consisting lists the ensembles that consist of a model.
+func (c *Catalog) consisting(model string) []string {
+	return c.with([]string{model}, func(_ string, p parts) []string { return p.steps })
+}
+
 // Unloaded tells that a model was unloaded. The ensembles that consist of it, and those that consist
 // of these, leave service with it, and come back with it.
 func (c *Catalog) Unloaded(name string, s Server) {
 	c.mu.Lock()
-	delete(c.steps, name)
+	delete(c.parts, name)
 	delete(c.implicit, name)
 	c.mu.Unlock()
 	c.isolate(name, s)
 }
 
 func (c *Catalog) isolate(name string, s Server) {
-	for _, outer := range c.affected([]string{name}, nil) {
+	for _, outer := range c.consisting(name) {
 		if s.Serves(outer) {
 			s.Drop(outer)
 			c.isolate(outer, s)
@@ -86,7 +117,7 @@ func (c *Catalog) isolate(name string, s Server) {
 func (c *Catalog) Parts(name string) []string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return slices.Compact(slices.Sorted(slices.Values(c.steps[name])))
+	return slices.Compact(slices.Sorted(slices.Values(c.parts[name].steps)))
 }
 
 // IsLeft reports whether a model was loaded for ensembles alone, of which none is left.
@@ -94,23 +125,23 @@ func (c *Catalog) IsLeft(name string) bool {
 	c.mu.Lock()
 	isImplicit := c.implicit[name]
 	c.mu.Unlock()
-	return isImplicit && len(c.affected([]string{name}, nil)) == 0
+	return isImplicit && len(c.consisting(name)) == 0
 }
 
 // loaded notes that a model was loaded, or waits for its models.
-func (c *Catalog) loaded(name string, steps []string, asked bool) {
+func (c *Catalog) loaded(name string, p parts, asked bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.steps == nil {
-		c.steps, c.implicit = map[string][]string{}, map[string]bool{}
+	if c.parts == nil {
+		c.parts, c.implicit = map[string]parts{}, map[string]bool{}
 	}
 	if _, known := c.implicit[name]; asked || !known {
 		c.implicit[name] = !asked
 	}
-	if len(steps) > 0 {
-		c.steps[name] = steps
+	if len(p.steps)+len(p.missing) > 0 {
+		c.parts[name] = p
 	} else {
-		delete(c.steps, name)
+		delete(c.parts, name)
 	}
 }
 
@@ -122,26 +153,36 @@ type loading struct {
 	again   bool
 
 	mu      sync.Mutex
-	steps   map[string][]string // of each model that was looked at
-	changed []string            // models of which other versions serve now
+	parts   map[string]parts // of each model that was looked at
+	changed []string         // models of which other versions serve now
 }
 
 // Steps implements repository.
-func (l *loading) Steps(name string) []string {
+func (l *loading) Steps(name string) []string { return l.partsOf(name).steps }
+
+// Missing implements repository.
+func (l *loading) Missing(name string) []string { return l.partsOf(name).missing }
+
+func (l *loading) partsOf(name string) parts {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	steps, known := l.steps[name]
-	if !known {
-		for _, step := range l.server.Config(name).GetEnsembleScheduling().GetStep() {
-			steps = append(steps, step.GetModelName())
-		}
-		l.steps[name] = steps
+	p, known := l.parts[name]
+	if known {
+		return p
 	}
-	return steps
+	for _, step := range l.server.Config(name).GetEnsembleScheduling().GetStep() {
+		id, others := l.server.Step(name, step.GetModelName())
+		if id != "" {
+			p.steps = append(p.steps, id)
+		} else if !slices.Contains(p.missing, step.GetModelName()) {
+			p.missing = append(p.missing, step.GetModelName())
+		}
+		p.others = append(p.others, others...)
+	}
+	slices.Sort(p.missing)
+	l.parts[name] = p
+	return p
 }
-
-// Exists implements repository.
-func (l *loading) Exists(name string) bool { return l.Serves(name) || l.server.Config(name) != nil }
 
 // Serves implements repository.
 func (l *loading) Serves(name string) bool { return l.server.Serves(name) }
@@ -149,13 +190,16 @@ func (l *loading) Serves(name string) bool { return l.server.Serves(name) }
 // Load implements repository.
 func (l *loading) Load(ctx context.Context, name string) error {
 	asked := slices.Contains(l.names, name)
-	changed, err := l.server.Load(ctx, name, asked, l.again && asked)
+	if l.again && !asked {
+		return nil // as in Triton, an ensemble that is checked again takes its models as they are
+	}
+	changed, err := l.server.Load(ctx, name, asked, l.again)
 	var refused *Refused
 	if errors.As(err, &refused) {
 		return l.Refuse(name, refused.Why)
 	}
 	if err == nil {
-		l.catalog.loaded(name, l.Steps(name), asked)
+		l.catalog.loaded(name, l.partsOf(name), asked)
 	}
 	if changed {
 		l.mu.Lock()
@@ -168,7 +212,7 @@ func (l *loading) Load(ctx context.Context, name string) error {
 // Refuse implements repository. As in Triton, an ensemble that does not fit its models any more
 // serves no longer.
 func (l *loading) Refuse(name string, why error) error {
-	l.catalog.loaded(name, l.Steps(name), slices.Contains(l.names, name))
+	l.catalog.loaded(name, l.partsOf(name), slices.Contains(l.names, name))
 	l.server.Drop(name)
 	return &Refused{Why: why}
 }

@@ -215,6 +215,13 @@ func (l *library) Config(name string) *modelconfig.Config {
 	return c
 }
 
+func (l *library) Step(_, model string) (string, []string) {
+	if _, found := l.steps[model]; !found {
+		return "", []string{model}
+	}
+	return model, nil
+}
+
 func (l *library) Serves(name string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -249,7 +256,7 @@ func TestLoad(t *testing.T) {
 		broken: map[string]error{"bad": errors.New("load failed for model 'bad': it is broken\n")},
 	}
 	var c ensemble.Catalog
-	failed := c.Load(t.Context(), []string{"outer", "lacks", "on bad", "on lacks", "a"}, 2, false, l)
+	failed := c.Load(t.Context(), ensemble.Request{Names: []string{"outer", "lacks", "on bad", "on lacks", "a"}}, 2, l)
 	want := map[string]string{
 		"bad":      "load failed for model 'bad': it is broken\n",
 		"lacks":    "ensemble lacks contains models that are not available or ambiguous: else, nowhere",

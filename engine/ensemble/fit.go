@@ -29,24 +29,32 @@ func newTensor(model string, batched bool, t configpb.DataType, dims []int64, re
 	return tensor{model, t, dims, full}
 }
 
-// Check checks that the models of an ensemble fit together. models has their complete
-// configurations by name; all of them must be there.
-func Check(c *modelconfig.Config, models map[string]*modelconfig.Config) error {
+// Part is a model of an ensemble. ID is the text for it in messages.
+type Part struct {
+	ID     string
+	Config *modelconfig.Config // complete
+}
+
+// Check checks that the models of an ensemble fit together. e is the ensemble itself. models has those of
+// its steps by name; all of them must be there.
+func Check(e Part, models map[string]Part) error {
+	c := e.Config
 	known := map[string]tensor{}
 	batched := c.GetMaxBatchSize() > 0
 	for _, in := range c.GetInput() {
-		known[in.GetName()] = newTensor(c.GetName(), batched, in.GetDataType(), in.GetDims(), in.GetReshape())
+		known[in.GetName()] = newTensor(e.ID, batched, in.GetDataType(), in.GetDims(), in.GetReshape())
 	}
 	for _, out := range c.GetOutput() {
-		known[out.GetName()] = newTensor(c.GetName(), batched, out.GetDataType(), out.GetDims(), out.GetReshape())
+		known[out.GetName()] = newTensor(e.ID, batched, out.GetDataType(), out.GetDims(), out.GetReshape())
 	}
 	for _, step := range c.GetEnsembleScheduling().GetStep() {
-		m := models[step.GetModelName()]
+		part := models[step.GetModelName()]
+		m := part.Config
 		if m.GetMaxBatchSize() != 0 && m.GetMaxBatchSize() < c.GetMaxBatchSize() {
 			return fmt.Errorf("ensemble %s allows maximum batch size %d, but it contains model %s which only allows maximum batch size to be %d",
-				c.GetName(), c.GetMaxBatchSize(), step.GetModelName(), m.GetMaxBatchSize())
+				e.ID, c.GetMaxBatchSize(), step.GetModelName(), m.GetMaxBatchSize())
 		}
-		s := fitting{ensemble: c.GetName(), model: step.GetModelName(), batched: m.GetMaxBatchSize() > 0, known: known}
+		s := fitting{ensemble: e.ID, model: part.ID, batched: m.GetMaxBatchSize() > 0, known: known}
 		if err := s.inputs(step, m); err != nil {
 			return err
 		}
@@ -94,7 +102,7 @@ func (f *fitting) outputs(step *configpb.ModelEnsembling_Step, m *modelconfig.Co
 		to := step.GetOutputMap()[name]
 		i := slices.IndexFunc(m.GetOutput(), func(out *configpb.ModelOutput) bool { return out.GetName() == name })
 		if i < 0 {
-			return fmt.Errorf("in ensemble %s, ensemble tensor %s is mapped from non-existing output %s in model %s", f.ensemble, to, name, f.model)
+			return fmt.Errorf("in ensemble %s, ensemble tensor %s is mapped from non-existing output %s in model %s", f.ensemble, to, name, step.GetModelName())
 		}
 		out := m.GetOutput()[i]
 		if err := f.agree(to, newTensor(f.model, f.batched, out.GetDataType(), out.GetDims(), nil)); err != nil {

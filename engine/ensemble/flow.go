@@ -5,6 +5,7 @@ import (
 	"slices"
 	"sync"
 
+	"tuner/engine/linked"
 	"tuner/engine/request"
 	"tuner/engine/statistics"
 )
@@ -42,7 +43,8 @@ type Answer struct {
 type Flow struct {
 	Need     *Need
 	Models   []Model // by step; nil where the step does not run
-	Batched  bool    // the request has a batch dimension
+	Limits   Limits
+	Batched  bool // the request has a batch dimension
 	Runner   *Runner
 	Finished func(Answers, error) // called once, by the goroutine that finishes the request
 
@@ -50,7 +52,7 @@ type Flow struct {
 	run     *Run
 	tensors []held // by tensor
 	steps   []call
-	active  int // calls without an outcome
+	active  int // calls without an outcome, and those that wait for their limit
 	span    statistics.Span
 	err     error
 	isDone  bool
@@ -68,9 +70,11 @@ type call struct {
 	flow   *Flow
 	number int
 	inputs []request.Tensor
-	call   Call   // nil: not started, or it has its outcome
-	answer Answer // without one Release is nil
-	next   *call  // in the Runner's queue
+	waits  bool                // for its limit
+	place  linked.Place[*call] // in the queue of its limit
+	call   Call                // nil: not started, or it has its outcome
+	answer Answer              // without one Release is nil
+	next   *call               // in the Runner's queue
 }
 
 // Answers are the ensemble's outputs.
@@ -128,31 +132,41 @@ func (f *Flow) launch(ready []int) {
 		if f.err != nil {
 			return
 		}
-		s, m := &f.steps[i], f.Models[i]
-		f.Models[i] = nil
-		step := &f.Need.graph.Steps[i]
-		for _, in := range step.Inputs {
-			t := &f.tensors[in.Tensor]
-			if !t.there {
-				continue
-			}
-			s.inputs = append(s.inputs, request.Tensor{
-				Name: in.Name, DataType: t.DataType, Shape: Reshape(m.Dims(in.Name), m.Batches(), t.Shape, t.batched), Data: t.Data,
-			})
+		if s := &f.steps[i]; f.Limits.of(i).enter(s) {
+			f.start(s)
 		}
-		outputs := make([]string, len(step.Outputs))
-		for k, out := range step.Outputs {
-			outputs[k] = out.Name
-			f.tensors[out.Tensor].batched = m.Batches()
+		if s := &f.steps[i]; s.waits || s.call != nil {
+			f.active++
 		}
-		started, err := m.Start(s.inputs, outputs, s)
-		if err != nil {
-			f.fail(err)
-			return
-		}
-		s.call = started
-		f.active++
 	}
+}
+
+// start starts a step that has its place. The caller holds the lock.
+func (f *Flow) start(s *call) {
+	m := f.Models[s.number]
+	f.Models[s.number] = nil
+	step := &f.Need.graph.Steps[s.number]
+	for _, in := range step.Inputs {
+		t := &f.tensors[in.Tensor]
+		if !t.there {
+			continue
+		}
+		s.inputs = append(s.inputs, request.Tensor{
+			Name: in.Name, DataType: t.DataType, Shape: Reshape(m.Dims(in.Name), m.Batches(), t.Shape, t.batched), Data: t.Data,
+		})
+	}
+	outputs := make([]string, len(step.Outputs))
+	for k, out := range step.Outputs {
+		outputs[k] = out.Name
+		f.tensors[out.Tensor].batched = m.Batches()
+	}
+	started, err := m.Start(s.inputs, outputs, s)
+	if err != nil {
+		f.Limits.of(s.number).leave()
+		f.fail(err)
+		return
+	}
+	s.call = started
 }
 
 // fail sets the outcome, unless there is an error already, and ends the other steps. The caller
@@ -163,8 +177,13 @@ func (f *Flow) fail(err error) {
 	}
 	f.err = err
 	for i := range f.steps {
-		if c := f.steps[i].call; c != nil {
-			c.Cancel(errEnded)
+		s := &f.steps[i]
+		if s.call != nil {
+			s.call.Cancel(errEnded)
+		}
+		if s.waits && f.Limits.of(i).withdraw(s) {
+			s.waits = false
+			f.active--
 		}
 	}
 }
@@ -175,13 +194,35 @@ var errEnded = errors.New("the ensemble's request has ended")
 // Notify implements Notifier.
 func (c *call) Notify() { c.flow.Runner.push(c) }
 
-// settle takes the outcome of a step, and starts those that can run now.
+// admit starts a step that has got a place, unless the request has ended meanwhile. The caller holds the
+// lock.
+func (c *call) admit() {
+	f := c.flow
+	c.waits = false
+	if f.err == nil {
+		f.start(c)
+	} else {
+		f.Limits.of(c.number).leave()
+	}
+	if c.call == nil {
+		f.active--
+	}
+}
+
+// settle takes the outcome of a step, and starts those that can run now. If the step has waited for its
+// limit, settle starts it.
 func (c *call) settle() {
 	f := c.flow
 	f.mu.Lock()
+	if c.waits {
+		c.admit()
+		f.unlock()
+		return
+	}
 	answer, err := c.call.Wait()
 	c.call = nil
 	f.active--
+	f.Limits.of(c.number).leave()
 	switch {
 	case err != nil:
 		f.fail(err)

@@ -41,18 +41,18 @@ type Mapping struct {
 	Tensor int
 }
 
-// Origin returns the step that writes a tensor, and the name that its model has for it. nil: it is an input.
-func (g *Graph) Origin(tensor int) (step *Step, output string) {
-	if g.producer[tensor] < 0 {
-		return nil, ""
+// Origin returns the step that writes a tensor, and the name that its model has for it. -1: it is an input.
+func (g *Graph) Origin(tensor int) (step int, output string) {
+	step = g.producer[tensor]
+	if step < 0 {
+		return step, ""
 	}
-	step = &g.Steps[g.producer[tensor]]
-	for _, out := range step.Outputs {
+	for _, out := range g.Steps[step].Outputs {
 		if out.Tensor == tensor {
 			return step, out.Name
 		}
 	}
-	return nil, ""
+	return -1, ""
 }
 
 // New checks an ensemble's configuration by itself, without its models.

@@ -17,8 +17,8 @@ type repository interface {
 	// Steps lists the models of an ensemble. It is empty for any other model, and for one without a
 	// configuration that can be read.
 	Steps(name string) []string
-	// Exists reports whether there is a model of that name, loaded or in the repository.
-	Exists(name string) bool
+	// Missing lists the names in an ensemble that stand for no model, or for several.
+	Missing(name string) []string
 	// Load loads a model whose own models have been loaded, or have failed before and still serve.
 	Load(ctx context.Context, name string) error
 	// Refuse takes an ensemble out of service that cannot be loaded.
@@ -47,7 +47,7 @@ func load(ctx context.Context, names []string, limit int, r repository) map[stri
 				var err error
 				if why != nil {
 					err = r.Refuse(name, why)
-				} else if r.Exists(name) || slices.Contains(names, name) {
+				} else {
 					err = r.Load(ctx, name)
 				}
 				if err != nil {
@@ -67,13 +67,7 @@ func load(ctx context.Context, names []string, limit int, r repository) map[stri
 // refusal returns the reason why an ensemble cannot be loaded that lies with its models.
 func refusal(name string, r repository, failed map[string]error) error {
 	steps := slices.Compact(slices.Sorted(slices.Values(r.Steps(name))))
-	var missing []string
-	for _, step := range steps {
-		if !r.Exists(step) {
-			missing = append(missing, step)
-		}
-	}
-	if len(missing) > 0 {
+	if missing := r.Missing(name); len(missing) > 0 {
 		return fmt.Errorf("ensemble %s contains models that are not available or ambiguous: %s", name, strings.Join(missing, ", "))
 	}
 	for _, step := range steps {

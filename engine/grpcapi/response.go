@@ -25,19 +25,23 @@ func encode(r *engine.Response, c *client) (mem.BufferSlice, error) {
 // answers on a stream have it, since models answer a request once.
 var finalResponse = appendFinalResponse()
 
-// ofSequence are the parameters that Triton adds to the answer of an ensemble, as if it belonged to
-// no sequence.
-var ofSequence = appendOfSequence()
-
-func appendOfSequence() []byte {
+// ofSequence returns the parameters that Triton adds to the answer of an ensemble: the request's place
+// in a sequence.
+func ofSequence(r *engine.Response) []byte {
+	id := protowire.AppendVarint(protowire.AppendTag(nil, int64Param, protowire.VarintType), r.Sequence.Number)
+	if r.Sequence.Text != "" {
+		id = protowire.AppendString(protowire.AppendTag(nil, stringParam, protowire.BytesType), r.Sequence.Text)
+	}
+	flag := func(is bool) []byte {
+		return protowire.AppendVarint(protowire.AppendTag(nil, boolParam, protowire.VarintType), protowire.EncodeBool(is))
+	}
 	var b []byte
 	for _, one := range []struct {
-		name string
-		kind protowire.Number
-	}{{"sequence_id", int64Param}, {"sequence_start", boolParam}, {"sequence_end", boolParam}} {
+		name  string
+		value []byte
+	}{{"sequence_id", id}, {"sequence_start", flag(r.Start)}, {"sequence_end", flag(r.End)}} {
 		entry := appendString(nil, 1, one.name)
-		entry = protowire.AppendTag(entry, 2, protowire.BytesType)
-		entry = protowire.AppendBytes(entry, []byte{byte(one.kind) << 3, 0})
+		entry = protowire.AppendBytes(protowire.AppendTag(entry, 2, protowire.BytesType), one.value)
 		b = protowire.AppendBytes(protowire.AppendTag(b, 4, protowire.BytesType), entry)
 	}
 	return b
@@ -108,7 +112,7 @@ func serialise(c *client, size int, write func([]byte) []byte) (mem.BufferSlice,
 func responseSize(r *engine.Response) int {
 	size := sizeString(1, r.Model) + sizeString(2, strconv.FormatInt(r.Version, 10)) + sizeString(3, r.ID)
 	if r.IsComposed {
-		size += len(ofSequence)
+		size += len(ofSequence(r))
 	}
 	for i := range r.Outputs {
 		size += sizeBytes(5, outputSize(&r.Outputs[i])) + sizeBytes(6, len(r.Outputs[i].Data))
@@ -123,7 +127,7 @@ func appendResponse(b []byte, r *engine.Response) []byte {
 	b = appendString(b, 2, strconv.FormatInt(r.Version, 10))
 	b = appendString(b, 3, r.ID)
 	if r.IsComposed {
-		b = append(b, ofSequence...)
+		b = append(b, ofSequence(r)...)
 	}
 	for i := range r.Outputs {
 		t := &r.Outputs[i]

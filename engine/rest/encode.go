@@ -24,7 +24,7 @@ func appendResponse(dst []byte, r *engine.Response, want *inferRequest) (json []
 	dst = strconv.AppendInt(dst, r.Version, 10)
 	dst = append(dst, '"', ',')
 	if r.IsComposed {
-		dst = append(dst, `"parameters":{"sequence_id":0,"sequence_start":false,"sequence_end":false},`...)
+		dst = appendSequence(dst, r)
 	}
 	dst = append(dst, `"outputs":[`...)
 	for i := range r.Outputs {
@@ -53,6 +53,19 @@ func appendResponse(dst []byte, r *engine.Response, want *inferRequest) (json []
 	return append(dst, "]}"...), binaryBytes, nil
 }
 
+// appendSequence appends the request's place in a sequence. As in Triton, numbers are signed.
+func appendSequence(dst []byte, r *engine.Response) []byte {
+	dst = append(dst, `"parameters":{"sequence_id":`...)
+	if r.Sequence.Text != "" {
+		dst = document.AppendQuoted(dst, []byte(r.Sequence.Text))
+	} else {
+		dst = strconv.AppendInt(dst, int64(r.Sequence.Number), 10)
+	}
+	dst = strconv.AppendBool(append(dst, `,"sequence_start":`...), r.Start)
+	dst = strconv.AppendBool(append(dst, `,"sequence_end":`...), r.End)
+	return append(dst, "},"...)
+}
+
 func appendTensorHead(dst []byte, t *engine.Tensor) []byte {
 	dst = append(dst, `{"name":`...)
 	dst = document.AppendQuoted(dst, []byte(t.Name))
@@ -71,7 +84,7 @@ func appendTensorHead(dst []byte, t *engine.Tensor) []byte {
 // boundResponse returns an upper bound for the bytes of an answer.
 func boundResponse(r *engine.Response, want *inferRequest) int {
 	const head, dimension = 256, 21 // bytes around a tensor's data, and of a number with its comma
-	size := head + 6*(len(r.ID)+len(r.Model))
+	size := head + 6*(len(r.ID)+len(r.Model)+len(r.Sequence.Text))
 	for i := range r.Outputs {
 		t := &r.Outputs[i]
 		size += head + 6*len(t.Name) + dimension*len(t.Shape)

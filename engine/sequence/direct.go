@@ -95,9 +95,16 @@ func (w *worker[T]) delay(ready int, age time.Duration) time.Duration {
 func (w *worker[T]) answer() {
 	w.mu.Lock()
 	w.finish(len(w.tickets))
+	if w.settings.Iterative {
+		now := time.Now()
+		for _, t := range w.tickets {
+			w.endWith(t, now)
+		}
+		w.setTimer(now)
+	}
 	w.mu.Unlock()
 	for _, t := range w.tickets {
-		t.done <- struct{}{}
+		t.tell()
 	}
 	clear(w.tickets)
 	clear(w.rows)

@@ -45,6 +45,9 @@ func (s *Scheduler[T]) complete(items []scheduler.Item[*Ticket[T]]) {
 	now := time.Now()
 	for _, it := range items {
 		it.Value.slot.busy = false
+		if s.settings.Iterative {
+			s.endWith(it.Value, now)
+		}
 		s.advance(it.Value.slot, now)
 	}
 	s.finish(len(items))

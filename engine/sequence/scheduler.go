@@ -31,6 +31,7 @@ type Scheduler[T any] struct {
 	held       bool       // direct: see Settings.Hold
 	unfinished int        // requests that are neither executed nor rejected
 	finished   *sync.Cond // none is left while draining
+	last       uint64     // identity that was last given to a request without one
 	draining   bool
 	closed     bool
 }
@@ -136,7 +137,7 @@ func (s *Scheduler[T]) Pending() int {
 // Enqueue adds a request and returns at once. The error is ErrNoID, ErrNotStarted or ErrClosed.
 func (s *Scheduler[T]) Enqueue(item Item[T]) (*Ticket[T], error) {
 	item.Enqueued = time.Now()
-	if item.ID == (ID{}) {
+	if item.ID == (ID{}) && !s.settings.Iterative {
 		return nil, ErrNoID
 	}
 	t := &Ticket[T]{item: item, owner: s, waits: true, done: make(chan struct{}, 1)}
@@ -145,6 +146,11 @@ func (s *Scheduler[T]) Enqueue(item Item[T]) (*Ticket[T], error) {
 	defer s.mu.Unlock()
 	if s.draining {
 		return nil, ErrClosed
+	}
+	if item.ID == (ID{}) {
+		s.last++
+		t.item.ID, t.item.Start, t.item.End = ID{Number: s.last}, true, false
+		item = t.item
 	}
 	q := s.open[item.ID]
 	if q == nil {
@@ -224,7 +230,7 @@ func (s *Scheduler[T]) advance(sl *slot[T], now time.Time) {
 	sl.busy = true // before the slot may pass to another sequence
 	t := s.take(sl, now)
 	var err error
-	t.batched, err = sl.in.batcher.Enqueue(scheduler.Item[*Ticket[T]]{Value: t, Rows: 1, Shape: t.item.Shape})
+	t.batched, err = sl.in.batcher.Enqueue(scheduler.Item[*Ticket[T]]{Value: t, Rows: 1, Shape: t.item.Shape, Notifier: t.item.Notifier})
 	if err != nil { // it has no limit, and ends after the last request
 		panic(err)
 	}
@@ -277,6 +283,19 @@ func (s *Scheduler[T]) end(q *sequence[T], now time.Time) {
 	}
 }
 
+// endWith ends the sequence that a request has started, which was executed. The requests behind it are
+// cancelled, as in Triton.
+func (s *Scheduler[T]) endWith(t *Ticket[T], now time.Time) {
+	q := t.sequence
+	if !t.item.Start || q.slot != t.slot {
+		return
+	}
+	if q.tickets.Len() > 0 {
+		s.drop(q, q.tickets.First(), ErrBroken, ErrBroken)
+	}
+	s.end(q, now)
+}
+
 // drop answers the requests of a sequence from t on, which are not executed. cause is t's.
 func (s *Scheduler[T]) drop(q *sequence[T], t *Ticket[T], cause, others error) {
 	n := 0
@@ -285,7 +304,7 @@ func (s *Scheduler[T]) drop(q *sequence[T], t *Ticket[T], cause, others error) {
 		place.Leave()
 		t.err, t.waits = cause, false
 		cause = others
-		t.done <- struct{}{}
+		t.tell()
 		place = next
 	}
 	if q.slot == nil {

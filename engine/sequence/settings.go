@@ -31,6 +31,8 @@ type Settings struct {
 	Utilization      float64
 	Preferred        []int // oldest: preferred batch sizes in rows; empty: only MaxBatch
 	PreserveOrdering bool  // oldest: answer in the order in which requests joined batches
+	// a sequence ends with the request that started it, and a request without an identity starts one
+	Iterative bool
 	// requests that must wait in slots, and in the backlog, before the first batch; 0: none. Tests use
 	// it to know what a batch will hold.
 	Hold, HoldBacklog int
@@ -68,6 +70,8 @@ type Item[T any] struct {
 	// requests with different shapes never share a batch; "": the model has only one shape
 	Shape   string
 	Timeout time.Duration // largest time of the sequence in the backlog; 0: no limit
+	// hears of the outcome, as in package scheduler; nil: nobody
+	Notifier scheduler.Notifier
 
 	Enqueued time.Time // set by the scheduler
 }

@@ -19,7 +19,7 @@ type Ticket[T any] struct {
 	batched  *scheduler.Ticket[*Ticket[T]] // in the batcher of its instance (oldest)
 	err      error
 	waits    bool          // it may still leave; guarded by the scheduler's lock
-	done     chan struct{} // receives once: it is answered, or in the batcher
+	done     chan struct{} // receives once: it is answered, or in the batcher, which tells the outcome
 }
 
 // Wait blocks until the request was executed (nil) or rejected, or ctx ended while it waited. It
@@ -40,6 +40,26 @@ func (t *Ticket[T]) Wait(ctx context.Context) error {
 		t.owner.left(t)
 	}
 	return err
+}
+
+// Cancel takes the request, and those behind it in its sequence, out of the queue, unless it is being
+// executed. Wait must not have been called.
+func (t *Ticket[T]) Cancel(cause error) {
+	t.owner.cancel(t, cause)
+	t.owner.mu.Lock()
+	batched := t.batched
+	t.owner.mu.Unlock()
+	if batched != nil {
+		batched.Cancel(cause)
+	}
+}
+
+// tell wakes who waits for a request that has its outcome.
+func (t *Ticket[T]) tell() {
+	t.done <- struct{}{}
+	if n := t.item.Notifier; n != nil {
+		n.Notify()
+	}
 }
 
 // sequence is a sequence that has requests, or a slot.

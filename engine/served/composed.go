@@ -19,16 +19,18 @@ type composed struct {
 	graph  *ensemble.Graph
 	whole  *ensemble.Need // of requests for all outputs
 	order  []string       // names of the outputs, as in answers
+	limits ensemble.Limits
 	runner *ensemble.Runner
 }
 
 // EnterSteps finds the models of the steps that a request needs, and enters their pools.
-type EnterSteps func(g *ensemble.Graph, need *ensemble.Need, r *request.Request) ([]ensemble.Model, error)
+type EnterSteps func(need *ensemble.Need, r *request.Request) ([]ensemble.Model, error)
 
 // NewEnsemble makes a model that consists of other models, without counters.
 func NewEnsemble(name string, version int64, c *modelconfig.Config, g *ensemble.Graph, enter EnterSteps) *Model {
 	m := &Model{Name: name, Version: version, Config: c, Signature: request.NewSignature(c)}
 	m.composed = &composed{enter: enter, graph: g, whole: g.Need(nil), runner: ensemble.NewRunner()}
+	m.composed.limits = ensemble.NewLimits(len(g.Steps), int(c.GetEnsembleScheduling().GetMaxInflightRequests()))
 	for _, out := range slices.Backward(c.GetOutput()) { // Triton's small hash table has this order
 		m.composed.order = append(m.composed.order, out.GetName())
 	}
@@ -47,7 +49,7 @@ func (c *composed) begin(p *Pending, n scheduler.Notifier) {
 		need = c.graph.Need(j.prepared.Outputs)
 	}
 	p.done = make(chan struct{}, 1)
-	models, err := c.enter(c.graph, need, j.request)
+	models, err := c.enter(need, j.request)
 	begin := time.Now()
 	finished := func(a ensemble.Answers, err error) {
 		c.finish(j, a, err, begin)
@@ -60,7 +62,9 @@ func (c *composed) begin(p *Pending, n scheduler.Notifier) {
 		finished(ensemble.Answers{}, err)
 		return
 	}
-	p.flow = &ensemble.Flow{Need: need, Models: models, Batched: j.model.Signature.MaxBatch > 0, Runner: c.runner, Finished: finished}
+	p.flow = &ensemble.Flow{
+		Need: need, Models: models, Limits: c.limits, Batched: j.model.Signature.MaxBatch > 0, Runner: c.runner, Finished: finished,
+	}
 	p.flow.Begin(j.prepared.Inputs)
 }
 
@@ -78,6 +82,7 @@ func (c *composed) finish(j *job, a ensemble.Answers, err error, begin time.Time
 	}
 	batched := m.Signature.MaxBatch > 0
 	r := &Response{Model: m.Name, Version: m.Version, ID: j.request.ID, IsComposed: true, memory: NewShared(a.Release)}
+	r.Sequence, r.Start, r.End = j.request.Sequence, j.request.Start, j.request.End
 	for _, name := range c.order {
 		k := slices.IndexFunc(m.Signature.Outputs, func(spec request.Spec) bool { return spec.Name == name })
 		at := c.graph.Outputs[k]
@@ -136,15 +141,12 @@ func (m stepModel) Dims(input string) []int64 {
 // Leave implements ensemble.Model.
 func (m stepModel) Leave() { m.Pool.users.Done() }
 
-// Start implements ensemble.Model. As in Triton, a step has the id, priority and timeout of the
-// ensemble's request.
+// Start implements ensemble.Model. As in Triton, a step has the id, priority, timeout and place in a
+// sequence of the ensemble's request.
 func (m stepModel) Start(inputs []request.Tensor, outputs []string, n ensemble.Notifier) (ensemble.Call, error) {
-	if m.Pool.sequences != nil { // it was loaded again a moment ago, and the ensemble is about to leave
-		m.Leave()
-		return nil, fault.Errorf(fault.Unavailable, "the requests of model '%s' form sequences now", m.Name)
-	}
 	r := &request.Request{
 		Model: m.Name, Version: m.Version, ID: m.outer.ID, Priority: m.outer.Priority, Timeout: m.outer.Timeout,
+		Sequence: m.outer.Sequence, Start: m.outer.Start, End: m.outer.End,
 		Inputs: inputs, Outputs: outputs, Memory: m.outer.Memory, Trace: m.outer.Trace.Step(),
 	}
 	p, err := m.Model.Start(r, n)
@@ -163,7 +165,7 @@ func (c stepCall) Cancel(cause error) {
 	case p.flow != nil:
 		p.flow.Cancel(cause)
 	case p.ticket != nil:
-		p.ticket.(*scheduler.Ticket[*job]).Cancel(cause) // no step has sequences
+		p.ticket.Cancel(cause)
 	}
 }
 

@@ -49,9 +49,11 @@ type job struct {
 	span     statistics.Span // of its execution, or of those of an ensemble's steps
 }
 
-// waiter waits until a scheduler has had a request executed (nil), or has refused it.
+// waiter waits until a scheduler has had a request executed (nil), or has refused it. Cancel takes it out
+// of the queue, before Wait.
 type waiter interface {
 	Wait(ctx context.Context) error
+	Cancel(cause error)
 }
 
 // Pending is a request that has been accepted. The caller must call Wait once.
@@ -95,7 +97,7 @@ func (m *Model) Start(r *request.Request, n scheduler.Notifier) (*Pending, error
 		return nil, fault.Full(r.Memory)
 	}
 	if m.Pool.sequences != nil {
-		p.ticket, err = m.enqueueInSequence(j)
+		p.ticket, err = m.enqueueInSequence(j, n)
 	} else {
 		p.ticket, err = m.Pool.scheduler.Enqueue(scheduler.Item[*job]{
 			Value: j, Rows: j.prepared.Rows, Shape: j.prepared.Shape, Priority: r.Priority, Timeout: r.Timeout, Notifier: n,

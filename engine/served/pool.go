@@ -76,9 +76,6 @@ func (p *Pool) Pending() int {
 // IO returns the inputs and outputs of the model's file. An ensemble has none.
 func (p *Pool) IO() modelconfig.ModelIO { return p.instances[0].Session.IO() }
 
-// HasSequences reports whether requests form sequences.
-func (p *Pool) HasSequences() bool { return p.sequences != nil }
-
 // Reconfigure changes the batching. That of sequences never changes in a pool.
 func (p *Pool) Reconfigure(c *modelconfig.Config) {
 	if p.scheduler != nil {

@@ -5,6 +5,7 @@ import (
 
 	"tuner/engine/budget"
 	"tuner/engine/request"
+	"tuner/engine/sequence"
 )
 
 // Response is the answer to a request: the requested outputs in the order of their names.
@@ -13,8 +14,11 @@ type Response struct {
 	Version int64
 	ID      string
 	Outputs []request.Tensor // Data is valid until Release
-	// it comes from the steps of an ensemble: Triton adds the parameters of a sequence to such answers
+	// it comes from the steps of an ensemble: Triton adds the request's place in a sequence to such
+	// answers, also if it has none
 	IsComposed bool
+	Sequence   sequence.ID
+	Start, End bool
 
 	memory  *Shared
 	account *budget.Account // charged for the outputs until Release

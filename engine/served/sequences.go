@@ -23,6 +23,7 @@ func newSequences(c *modelconfig.Config, added *state.Spec, instances []Instance
 	set := sequence.Settings{
 		Slots: modelconfig.SequenceSlots(c), MaxBatch: max(1, int(c.GetMaxBatchSize())),
 		Idle: request.Microseconds(q.GetMaxSequenceIdleMicroseconds()), Hold: w.Hold, HoldBacklog: w.HoldBacklog, Timer: w.Timer,
+		Iterative: q.GetIterativeSequence(),
 	}
 	if oldest := q.GetOldest(); oldest != nil {
 		set.Oldest, set.Delay, set.PreserveOrdering = true, request.Microseconds(oldest.GetMaxQueueDelayMicroseconds()), oldest.GetPreserveOrdering()
@@ -53,14 +54,14 @@ func (m *Model) checkSequence(r *request.Request) error {
 	return nil
 }
 
-// enqueueInSequence queues a request of a sequence.
-func (m *Model) enqueueInSequence(j *job) (waiter, error) {
+// enqueueInSequence queues a request of a sequence. n hears of its outcome; nil: nobody.
+func (m *Model) enqueueInSequence(j *job, n scheduler.Notifier) (waiter, error) {
 	if j.prepared.Rows > 1 {
 		return nil, errRows
 	}
 	r := j.request
 	t, err := m.Pool.sequences.Enqueue(sequence.Item[*job]{
-		Value: j, ID: r.Sequence, Start: r.Start, End: r.End, Shape: j.prepared.Shape, Timeout: r.Timeout,
+		Value: j, ID: r.Sequence, Start: r.Start, End: r.End, Shape: j.prepared.Shape, Timeout: r.Timeout, Notifier: n,
 	})
 	if err != nil {
 		return nil, err

@@ -269,21 +269,32 @@ func TestRequests(t *testing.T) {
 		{"explicit", []string{"--model-control-mode=explicit", "--load-model=*"}},
 		{"none", nil},
 		{"sequences", nil},
+		{"steps", nil},
 		{"cache", []string{"--cache-config=local,size=4194304", "--cache-directory=" + find(t).Caches}},
 		{"tracing", []string{"--trace-config=triton,file=/dev/null"}}, // nothing is traced: both servers would write there
 		{"ensembles", []string{"--model-control-mode=explicit", "--load-model=*", "--cache-config=local,size=4194304", "--cache-directory=" + find(t).Caches}},
 	} {
 		t.Run(mode.name, func(t *testing.T) {
-			p := newPair(t, newRepository(t, mode.name), mode.args...)
-			cases, err := ReadCases(filepath.Join("testdata", "requests", mode.name))
-			if err != nil {
-				t.Fatal(err)
-			}
-			for _, c := range cases {
-				if !p.ended {
-					t.Run(c.Name, func(t *testing.T) { judged.compare(t, p, c) })
-				}
-			}
+			newPair(t, newRepository(t, mode.name), mode.args...).compare(t, mode.name)
 		})
+	}
+	t.Run("namespaces", func(t *testing.T) {
+		p := newPair(t, newRepository(t, "namespaces_a"), "--model-control-mode=explicit", "--model-namespacing=true",
+			"--model-repository="+newRepository(t, "namespaces_b"), "--model-repository="+newRepository(t, "namespaces_c"))
+		p.compare(t, "namespaces")
+	})
+}
+
+// compare makes the requests of a folder.
+func (p *pair) compare(t *testing.T, folder string) {
+	t.Helper()
+	cases, err := ReadCases(filepath.Join("testdata", "requests", folder))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range cases {
+		if !p.ended {
+			t.Run(c.Name, func(t *testing.T) { judged.compare(t, p, c) })
+		}
 	}
 }

@@ -61,7 +61,7 @@ func TestRefuseUnsupported(t *testing.T) {
 	if err := RefuseUnsupported(mustParse(t, []byte(named+addSubIO+`dynamic_batching {}`))); err != nil {
 		t.Errorf("an ordinary model: %v", err)
 	}
-	err := RefuseUnsupported(mustParse(t, []byte(`name: "m" sequence_batching { iterative_sequence: true state { use_growable_memory: true } } model_transaction_policy { decoupled: true }
+	err := RefuseUnsupported(mustParse(t, []byte(`name: "m" sequence_batching { state { use_growable_memory: true } } model_transaction_policy { decoupled: true }
 		batch_input {} batch_output {}
 		input { name: "x" allow_ragged_batch: true } input { name: "y" is_shape_tensor: true } input { name: "o" optional: true } output { name: "z" is_shape_tensor: true }
 		instance_group {} instance_group { secondary_devices {} }
@@ -71,7 +71,7 @@ func TestRefuseUnsupported(t *testing.T) {
 			cpu_execution_accelerator { name: "openvino" parameters { key: "load_config" value: "x" } } } }
 		parameters { key: "session.model_external_initializers_file_folder_path" value { string_value: "/" } }`)))
 	for _, want := range []string{"instance_group[1].secondary_devices", "model_repository_agents", "initializers_file_folder_path", "trt_engine_cache_path", "load_config",
-		"sequence_batching.iterative_sequence", "sequence_batching.state[0].use_growable_memory", "decoupled", "batch_input", "batch_output", `input[0].allow_ragged_batch ("x")`, `input[1].is_shape_tensor ("y")`, `output[0].is_shape_tensor ("z")`} {
+		"sequence_batching.state[0].use_growable_memory", "decoupled", "batch_input", "batch_output", `input[0].allow_ragged_batch ("x")`, `input[1].is_shape_tensor ("y")`, `output[0].is_shape_tensor ("z")`} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q not in %v", want, err)
 		}
@@ -88,9 +88,6 @@ func TestRefuseUnsupported(t *testing.T) {
 	}
 	if err := sharing("KIND_GPU"); err == nil || !strings.Contains(err.Error(), `parameters["share_session_between_instances"] with instance_group[1] on a GPU`) {
 		t.Errorf("a session of instances on a GPU: %v", err)
-	}
-	if err := RefuseUnsupported(mustParse(t, []byte(`name: "m" ensemble_scheduling { max_inflight_requests: 2 }`))); err == nil {
-		t.Error("max_inflight_requests is not refused")
 	}
 }
 

@@ -18,9 +18,6 @@ func RefuseUnsupported(c *Config) error {
 	add := func(field, instead string) {
 		errs = append(errs, fmt.Errorf("model %q uses %s, which this engine does not support; %s", c.GetName(), field, instead))
 	}
-	if c.GetEnsembleScheduling().GetMaxInflightRequests() != 0 {
-		add("ensemble_scheduling.max_inflight_requests", "bound the queues of its models with a queue policy")
-	}
 	refuseSequences(c, add)
 	if c.GetModelTransactionPolicy().GetDecoupled() {
 		add("model_transaction_policy.decoupled", "an ONNX model gives one response for each request")
@@ -60,11 +57,7 @@ func refuseSharing(c *Config, add func(field, instead string)) {
 
 // refuseSequences adds unsupported features of sequences.
 func refuseSequences(c *Config, add func(field, instead string)) {
-	s := c.GetSequenceBatching()
-	if s.GetIterativeSequence() {
-		add("sequence_batching.iterative_sequence", "send each step as a request of a sequence")
-	}
-	for i, state := range s.GetState() {
+	for i, state := range c.GetSequenceBatching().GetState() {
 		if state.GetUseGrowableMemory() {
 			add(fmt.Sprintf("sequence_batching.state[%d].use_growable_memory", i), "leave it out: states may grow in memory that is allocated for each step")
 		}
