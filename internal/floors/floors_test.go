@@ -120,7 +120,7 @@ var allowed = map[string][]string{
 	"engine/rest/generate":       {"engine/api", "engine/fault", "engine/request", "engine/rest/document", "model/modelconfig"}, // it knows no HTTP
 	"engine/rest/hangup":         {},                                                                                            // connections: it knows no HTTP
 	"engine/repository":          {"engine/fault", "model/modelconfig", "model/modelrepo"},                                      // files: it loads and serves nothing
-	"engine/ensemble":            {"engine/request", "engine/statistics", "model/modelconfig"},                                  // graphs and their flow: it runs no model
+	"engine/ensemble":            {"engine/linked", "engine/request", "engine/statistics", "model/modelconfig"},                 // graphs and their flow: it runs no model
 	// requests through models: it knows no repository
 	"engine/served":   {"engine/api", "engine/batching", "engine/budget", "engine/cache", "engine/classification", "engine/ensemble", "engine/fault", "engine/hostpolicy", "engine/ragged", "engine/ratelimit", "engine/request", "engine/scheduler", "engine/sequence", "engine/session", "engine/state", "engine/statistics", "engine/trace", "model/modelconfig"},
 	"engine":          {"engine/api", "model/modelconfig", "model/modelrepo", "internal/hostinfo"},
