@@ -44,7 +44,7 @@ func (l *loader) beside(names []string) (beside []string) {
 	return beside
 }
 
-// step returns the identity of a step's model, among those that serve. If there is none, or there are
+// step returns the identity of a step's model, among those that serve. With no such model, or
 // several, it is that of the ensemble's repository. The caller holds Server.mu.
 func (s *Server) step(ensemble, model string) string {
 	own, others := s.candidates(ensemble, model)

@@ -13,8 +13,8 @@ import (
 type Server interface {
 	// Config reads a model's configuration; nil: there is no such model.
 	Config(name string) *modelconfig.Config
-	// Step finds the model that a step of an ensemble means by a name. "": there is none, or there are
-	// several. others are further models: if one of them comes, the step may mean another one.
+	// Step finds the model that a step of an ensemble means by a name. "": no model, or several.
+	// others are further models: if one of them comes, the step may mean another one.
 	Step(ensemble, model string) (name string, others []string)
 	// Load loads a model. again: also if exactly this model serves. changed: other versions serve
 	// now. The error of an ensemble that does not fit its models is a Refused.
