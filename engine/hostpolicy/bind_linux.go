@@ -1,7 +1,6 @@
 package hostpolicy
 
 import (
-	"errors"
 	"fmt"
 	"runtime"
 	"slices"
@@ -37,21 +36,10 @@ func (p Policy) Bind() error {
 		nodes.Set(p.Node)
 		if err := unix.SetMemPolicy(mpolBind, &nodes); err != nil {
 			//lint:ignore ST1005 Triton's wording
-			return fmt.Errorf("Unable to set NUMA memory policy: %w%s", err, remedy(err))
+			return fmt.Errorf("Unable to set NUMA memory policy: %w", hostinfo.MemoryPolicyError(err))
 		}
 	}
 	return nil
-}
-
-// remedy explains a refusal. Containers may not set a memory policy by default: the seccomp profiles
-// of Docker and containerd allow set_mempolicy only with the capability SYS_NICE. Cores they may
-// choose.
-func remedy(err error) string {
-	if !errors.Is(err, unix.EPERM) {
-		return ""
-	}
-	return "; the container needs the capability SYS_NICE for numa-node (securityContext.capabilities.add: [SYS_NICE]). " +
-		"Without it, give the node's cores as cpu-cores: threads then stay near memory that they touch first"
 }
 
 // Cores returns the number of cores on which the calling thread may run.

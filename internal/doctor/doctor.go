@@ -19,11 +19,13 @@ import (
 type Diagnosis struct {
 	Fingerprint string        `json:"fingerprint"`
 	Host        hostinfo.Host `json:"host"`
-	Noise       *Noise        `json:"noise,omitempty"` // absent if the system does not report it
-	Pip         string        `json:"pip,omitempty"`   // problem of python3 and pip; "": none
-	Selected    string        `json:"selected"`        // the default build; "": none
-	Runtimes    []Runtime     `json:"runtimes"`
-	Installable []string      `json:"installable"` // builds that are not installed
+	// reason why servers may not bind memory to a NUMA node; "": they may, or there is one node
+	MemoryPolicy string    `json:"memory_policy,omitempty"`
+	Noise        *Noise    `json:"noise,omitempty"` // absent if the system does not report it
+	Pip          string    `json:"pip,omitempty"`   // problem of python3 and pip; "": none
+	Selected     string    `json:"selected"`        // the default build; "": none
+	Runtimes     []Runtime `json:"runtimes"`
+	Installable  []string  `json:"installable"` // builds that are not installed
 }
 
 // Noise is the work of other processes while the diagnosis waited, as shares of the machine's CPU
@@ -61,6 +63,11 @@ type Prober func(ctx context.Context, build ortlib.Build, provider, model string
 func Diagnose(ctx context.Context, probe Prober, model string) (Diagnosis, error) {
 	host := hostinfo.Read(ctx)
 	d := Diagnosis{Fingerprint: host.Fingerprint(), Host: host, Noise: measureNoise(ctx), Runtimes: []Runtime{}, Installable: []string{}}
+	if len(host.NUMA) > 1 {
+		if err := hostinfo.BindsMemory(); err != nil {
+			d.MemoryPolicy = err.Error()
+		}
+	}
 	if err := wheel.Check(ctx); err != nil {
 		d.Pip = err.Error()
 	}

@@ -31,9 +31,10 @@ func machine() Diagnosis {
 			GPUNote:  "cannot read GPU 2: GPU is lost",
 			Problems: []string{"cannot read something: permission denied"},
 		},
-		Noise:    &Noise{Busy: 0.25, Steal: 0.013},
-		Pip:      "python3 has no working pip; install it:\n  No module named pip",
-		Selected: "cpu@1.31.1",
+		MemoryPolicy: "operation not permitted: in a container, set_mempolicy needs the capability SYS_NICE",
+		Noise:        &Noise{Busy: 0.25, Steal: 0.013},
+		Pip:          "python3 has no working pip; install it:\n  No module named pip",
+		Selected:     "cpu@1.31.1",
 		Runtimes: []Runtime{
 			{Name: "cpu@1.31.1", Library: "/cache/cpu/libonnxruntime.so.1.31.1", Version: "1.31.1",
 				Providers: []Provider{{Name: "cpu", Works: true, Milliseconds: 12.4}}},

@@ -27,7 +27,7 @@ func Write(out io.Writer, d Diagnosis) error {
 		fmt.Fprintf(table, "  %s %s\t%s\n", mark, name, fmt.Sprintf(format, args...)) // Flush returns the errors
 	}
 	fmt.Fprintf(table, "Machine %s\n", d.Fingerprint)
-	printHost(line, d.Host)
+	printHost(line, d.Host, d.MemoryPolicy)
 	printNoise(line, d.Noise)
 	for _, problem := range d.Host.Problems {
 		line(markBad, "problem", "%s", problem)
@@ -43,7 +43,7 @@ func Write(out io.Writer, d Diagnosis) error {
 // printLine prints one marked line of a section.
 type printLine func(mark, name, format string, args ...any)
 
-func printHost(line printLine, h hostinfo.Host) {
+func printHost(line printLine, h hostinfo.Host, memoryPolicy string) {
 	line(markGood, "system", "%s/%s, %s, kernel %s", h.OS, h.Arch, h.Platform, h.Kernel)
 	line(markGood, "processor", "%s", h.CPU.Model)
 	line(markGood, "cores", "%s", coresText(h.CPU))
@@ -58,7 +58,7 @@ func printHost(line printLine, h hostinfo.Host) {
 		limit = "limited to " + gibibytes(h.Memory.Limit)
 	}
 	line(markGood, "memory", "%s, %s available, %s", gibibytes(h.Memory.Total), gibibytes(h.Memory.Available), limit)
-	printNUMA(line, h.NUMA)
+	printNUMA(line, h.NUMA, memoryPolicy)
 	for _, gpu := range h.GPUs {
 		line(markGood, fmt.Sprintf("GPU %d", gpu.Index), "%s", gpuText(gpu))
 	}
@@ -115,13 +115,16 @@ func featureAdvice(h hostinfo.Host) []featureLack {
 	return lacks
 }
 
-func printNUMA(line printLine, nodes []hostinfo.NUMANode) {
+func printNUMA(line printLine, nodes []hostinfo.NUMANode, memoryPolicy string) {
 	if len(nodes) < 2 {
 		line(markGood, "NUMA", "one node")
 		return
 	}
 	for _, node := range nodes {
 		line(markGood, fmt.Sprintf("NUMA %d", node.ID), "%d processors, %s", len(node.CPUs), gibibytes(node.Memory))
+	}
+	if memoryPolicy != "" {
+		line(markNone, "NUMA", "a host policy cannot bind memory to a node: %s", memoryPolicy)
 	}
 }
 
