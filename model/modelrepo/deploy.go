@@ -43,12 +43,7 @@ func Write(dir string, m Source, c *modelconfig.Config) error {
 // Copy copies the model's folder of a variant into the repository dir, for the time of a
 // measurement. It follows the rules of Write.
 func Copy(dir string, v Variant) error {
-	from := filepath.Join(v.Dir, v.Model)
-	files, err := listFiles(from)
-	if err != nil {
-		return fmt.Errorf("cannot read folder %q: %w", from, durable.Cause(err))
-	}
-	p, err := folderPlan(from, files)
+	p, err := planOf(v)
 	if err != nil {
 		return err
 	}
