@@ -79,7 +79,7 @@ func (t *trial) loadOptions(schedule load.Arrivals) load.Options {
 		period = o.Arrivals.Period(rate)
 		length = func(p99 time.Duration) time.Duration { return o.Arrivals.Whole(o.Stop.windowLength(p99), rate) }
 	}
-	options := load.Options{
+	part := load.Part{
 		Load:           t.level.Load,
 		Arrivals:       schedule,
 		Period:         period,
@@ -90,27 +90,29 @@ func (t *trial) loadOptions(schedule load.Arrivals) load.Options {
 		Patience:       o.Timeout,
 		WarmUp:         o.WarmUp,
 		WarmUpRequests: o.WarmUpRequests,
-		Length:         length,
-		Requests:       o.Stop.Requests,
-		Total:          o.RequestCount,
+	}
+	windows := load.Windows{
+		Length:   func(p99 []time.Duration) time.Duration { return length(p99[0]) },
+		Requests: o.Stop.Requests,
+		Total:    o.RequestCount,
 		Edge: func(ctx context.Context, _ int) error {
 			t.readings.edge(ctx)
 			return nil
 		},
-		More: t.more,
+		More: func(windows [][]measure.Window) bool { return t.more(windows[0]) },
 	}
 	if o.Stop.Rule == RulePrecision { // the rule of stability counts windows instead
-		options.Budget = o.Stop.Budget
-		options.MostWindows, options.Joined = mostWindows, t.readings.join
+		windows.Budget = o.Stop.Budget
+		windows.MostWindows, windows.Joined = mostWindows, t.readings.join
 	}
 	if o.Sink != nil {
-		options.Sink = func(r load.Record) {
+		part.Sink = func(r load.Record) {
 			if t.broken == nil {
 				t.broken = o.Sink.Record(r)
 			}
 		}
 	}
-	return options
+	return load.Options{Part: part, Windows: windows}
 }
 
 // Bounds for the length of windows that the user leaves open. Short windows make a decision

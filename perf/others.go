@@ -64,7 +64,7 @@ func (o *other) run(ctx context.Context, run Options) error {
 		}
 	}
 	o.begun = time.Now()
-	_, err = load.Run(ctx, load.Options{
+	part := load.Part{
 		Load:        o.options.Load,
 		Arrivals:    schedule,
 		Dial:        o.options.Target.dialer(o.options.Load),
@@ -73,7 +73,9 @@ func (o *other) run(ctx context.Context, run Options) error {
 		Timeout:     run.Timeout,
 		Patience:    run.Timeout,
 		WarmUp:      run.WarmUp,
-		Length:      run.Stop.windowLength,
+	}
+	_, err = load.Run(ctx, load.Options{Part: part, Windows: load.Windows{
+		Length: func(p99 []time.Duration) time.Duration { return run.Stop.windowLength(p99[0]) },
 		Edge: func(ctx context.Context, edge int) error {
 			o.readings.edge(ctx)
 			if edge == 0 {
@@ -81,11 +83,11 @@ func (o *other) run(ctx context.Context, run Options) error {
 			}
 			return nil
 		},
-		More: func(windows []measure.Window) bool {
-			o.addWindow(windows[len(windows)-1])
+		More: func(windows [][]measure.Window) bool {
+			o.addWindow(windows[0][len(windows[0])-1])
 			return true
 		},
-	})
+	}})
 	return err
 }
 

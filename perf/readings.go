@@ -39,7 +39,7 @@ func (r *readings) complete(windows []measure.Window) []measure.Window {
 	if len(r.list) == 0 {
 		return slices.Clone(windows)
 	}
-	return meter.Fill(windows, r.list)
+	return meter.Fill(0, windows, r.list)
 }
 
 // latest returns the window that has just ended, completed by the readings at its edges. It drops
@@ -51,7 +51,7 @@ func (r *readings) latest(w measure.Window) measure.Window {
 	from, to := r.list[0], r.list[1]
 	r.clock = cmp.Or(r.clock, to.Frequency)
 	r.list = append(r.list[:0], to)
-	return meter.Complete(w, from, to, r.clock)
+	return meter.Complete(0, w, from, to, r.clock)
 }
 
 // memory returns the peak resident set of the server's process in bytes. 0: unknown.
@@ -70,7 +70,7 @@ func (r *readings) composing(last, all int) []Composing {
 		return nil
 	}
 	var list []Composing
-	for _, part := range meter.Composed(r.list[all-last], r.list[all]) {
+	for _, part := range meter.Composed(r.list[all-last].Of(0), r.list[all].Of(0)) {
 		list = append(list, Composing{Model: part.Name, Version: part.Version, Server: part.ServerStats})
 	}
 	return list

@@ -91,7 +91,7 @@ func TestCheckUnchanged(t *testing.T) {
 // changing is a server whose model changes while it starts.
 type changing struct{ change func() }
 
-func (c changing) Launch(ctx context.Context, repository, library string) (runner.Engine, error) {
+func (c changing) Launch(context.Context, runner.Server) (runner.Engine, error) {
 	c.change()
 	return nil, &runner.StartError{Reason: "it does not load"}
 }

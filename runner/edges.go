@@ -22,7 +22,7 @@ type edges struct {
 func openEdges(ctx context.Context, p *pool, model string, o Options) *edges {
 	pid := p.engine.PID()
 	m, err := meter.Open(ctx, meter.Options{
-		Control: p.control, Model: model, PID: pid, Remote: o.Elsewhere, GPUs: !o.Elsewhere,
+		Control: p.control, Models: []meter.Subject{{Model: meter.Model{Name: model}}}, PID: pid, Remote: o.Elsewhere, GPUs: !o.Elsewhere,
 		Metrics: o.Metrics, MachineMemory: pid == 0 && o.Metrics != "", Timeout: o.Patience,
 	})
 	if err != nil && ctx.Err() == nil {
@@ -70,12 +70,12 @@ func (s *edges) complete(windows []measure.Window, offset time.Duration) []measu
 	for i := range moved {
 		moved[i].Start += offset
 	}
-	return meter.Fill(moved, s.list[1:])
+	return meter.Fill(0, moved, s.list[1:])
 }
 
 // rampExecutions returns the executions of the model per second, from before the ramp to the
 // beginning of the first window.
 func (s *edges) rampExecutions() float64 {
 	from, to := s.list[0], s.list[1]
-	return float64(meter.Served(from, to).Executions) / to.At.Sub(from.At).Seconds()
+	return float64(meter.Served(from.Of(0), to.Of(0)).Executions) / to.At.Sub(from.At).Seconds()
 }

@@ -55,7 +55,7 @@ type engine struct {
 	stats api.ModelStatistics
 }
 
-func (l *lab) Launch(ctx context.Context, _, _ string) (Engine, error) {
+func (l *lab) Launch(ctx context.Context, s Server) (Engine, error) {
 	time.Sleep(300 * ms)
 	if l.startError != nil {
 		return nil, l.startError

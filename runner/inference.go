@@ -36,7 +36,7 @@ func (e *EngineError) Error() string { return e.Failure.Reason }
 // context ends, or loading takes longer than o.LoadTimeout. An *EngineError means that the engine
 // failed. The caller closes the Inference.
 func OpenInference(ctx context.Context, o Options, job InferenceJob) (*Inference, error) {
-	engine, err := o.Launcher.Launch(ctx, job.Repository, job.Library)
+	engine, err := o.Launcher.Launch(ctx, Server{Repository: job.Repository, Library: job.Library})
 	if err != nil {
 		var start *StartError
 		if errors.As(err, &start) && ctx.Err() == nil {

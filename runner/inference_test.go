@@ -23,8 +23,8 @@ type wired struct {
 	address string
 }
 
-func (w *wired) Launch(ctx context.Context, repository, library string) (Engine, error) {
-	e, err := w.lab.Launch(ctx, repository, library)
+func (w *wired) Launch(ctx context.Context, s Server) (Engine, error) {
+	e, err := w.lab.Launch(ctx, s)
 	return addressed{e, w.address}, err
 }
 

@@ -4,14 +4,24 @@ import (
 	"context"
 
 	"tuner/engine/api"
+	"tuner/model/isolation"
 )
+
+// Server says which server to launch.
+type Server struct {
+	Repository string // folder of the model repository
+	Library    string // ONNX Runtime library
+	// Policies are the cores and the memory of instances whose groups name one of them
+	// (isolation.Bind). Without any, instances work where the process may.
+	Policies []isolation.Policy
+}
 
 // Launcher starts engines.
 type Launcher interface {
 	// Launch starts an engine on a model repository, without a loaded model, and returns when it
 	// serves. It blocks until then or until the context ends. A *StartError means that the engine
 	// did not become ready, which is a result. Any other error ends the campaign.
-	Launch(ctx context.Context, repository, library string) (Engine, error)
+	Launch(ctx context.Context, s Server) (Engine, error)
 }
 
 // Engine is a running server. Any goroutine may call its methods.

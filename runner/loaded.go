@@ -18,14 +18,14 @@ type Loaded struct {
 
 // Launch implements Launcher. It also blocks until the models are loaded. A model that is refused
 // is an error with the engine's message.
-func (l Loaded) Launch(ctx context.Context, repository, library string) (Engine, error) {
-	engine, err := l.Launcher.Launch(ctx, repository, library)
+func (l Loaded) Launch(ctx context.Context, s Server) (Engine, error) {
+	engine, err := l.Launcher.Launch(ctx, s)
 	if err != nil {
 		return nil, err
 	}
 	if err := l.load(ctx, engine.Address()); err != nil {
 		engine.Stop(context.WithoutCancel(ctx))
-		return nil, fmt.Errorf("cannot serve %q: %w", repository, err)
+		return nil, fmt.Errorf("cannot serve %q: %w", s.Repository, err)
 	}
 	return engine, nil
 }

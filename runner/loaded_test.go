@@ -29,7 +29,7 @@ func TestLoaded(t *testing.T) {
 
 		l.loadError = &api.StatusError{Status: 3, Text: "no such operator"}
 		var refused *api.StatusError
-		if _, err := loaded.Launch(t.Context(), "deploy", ""); !errors.As(err, &refused) {
+		if _, err := loaded.Launch(t.Context(), Server{Repository: "deploy"}); !errors.As(err, &refused) {
 			t.Errorf("error %v, want the engine's", err)
 		}
 		if l.last().stops == 0 {

@@ -14,11 +14,13 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"time"
 
 	"tuner/engine/api"
 	"tuner/measure"
 	"tuner/measure/arrivals"
+	"tuner/model/isolation"
 	"tuner/runner/load"
 )
 
@@ -66,13 +68,14 @@ const (
 
 // Job describes one measurement.
 type Job struct {
-	Pool       string // jobs of the same pool, repository and library can share an engine process
-	Repository string // folder of the model repository that holds the model
-	Library    string // ONNX Runtime library
-	Model      string // name of the model
-	Config     string // complete model configuration as JSON, used instead of the repository's
-	Instances  int    // instances of the model, ≥ 1
-	MaxBatch   int    // largest batch of the configuration; 0 without batching
+	Pool       string             // jobs of the same pool, repository and library can share an engine process
+	Repository string             // folder of the model repository that holds the model
+	Library    string             // ONNX Runtime library
+	Policies   []isolation.Policy // of the server: jobs with others need another process
+	Model      string             // name of the model
+	Config     string             // complete model configuration as JSON, used instead of the repository's
+	Instances  int                // instances of the model, ≥ 1
+	MaxBatch   int                // largest batch of the configuration; 0 without batching
 	Requests   Requests
 	Order      []int // requests at the instants of a trace; nil: Requests in turn
 	AnswerSize int64 // bytes of the outputs in an answer to one request; 0 or less: unknown
@@ -357,7 +360,7 @@ func (r *Runner) launch(ctx context.Context, job Job) (bool, error) {
 	}
 	r.shut(ctx)
 	r.count.launches++
-	engine, err := r.options.Launcher.Launch(ctx, job.Repository, job.Library)
+	engine, err := r.options.Launcher.Launch(ctx, Server{job.Repository, job.Library, job.Policies})
 	if err != nil {
 		return false, err
 	}
@@ -378,7 +381,8 @@ func (p *pool) fits(job Job) bool {
 		return false
 	default:
 	}
-	return p.job.Pool == job.Pool && p.job.Repository == job.Repository && p.job.Library == job.Library
+	return p.job.Pool == job.Pool && p.job.Repository == job.Repository && p.job.Library == job.Library &&
+		slices.EqualFunc(p.job.Policies, job.Policies, isolation.Policy.Equal)
 }
 
 // configure loads the job's configuration, unless it is loaded already.
@@ -421,20 +425,22 @@ func (r *Runner) runLoad(ctx context.Context, job Job, a approach, m *measure.Me
 	if err := seen.add(ctx); err != nil {
 		return nil, err
 	}
-	result, err := load.Run(ctx, load.Options{
+	part := load.Part{
 		Load: job.Load, Arrivals: schedule, Order: job.Order, Period: job.period(), MaxInFlight: mostInFlight,
 		Large: r.prepared.connections.IsLarge(),
 		Dial: func(ctx context.Context, _ int) (load.Conn, error) {
 			return r.prepared.connections.Dial(ctx, job.Load.Concurrency)
 		},
 		Ramp: a.ramp, WarmUp: a.warmUp, Unsettled: a.passing, WarmUpRequests: a.requests, Patience: r.options.Patience, First: r.pool.first(r.options.LoadTimeout),
-		More:   func(windows []measure.Window) bool { return len(windows) < job.Windows },
+	}
+	result, err := load.Run(ctx, load.Options{Part: part, Windows: load.Windows{
+		More:   func(windows [][]measure.Window) bool { return len(windows[0]) < job.Windows },
 		Enough: job.enough(),
-		Length: func(p99 time.Duration) time.Duration {
-			return job.whole(a.length(p99, seen.rampExecutions()))
+		Length: func(p99 []time.Duration) time.Duration {
+			return job.whole(a.length(p99[0], seen.rampExecutions()))
 		},
 		Edge: func(ctx context.Context, _ int) error { return seen.add(ctx) },
-	})
+	}})
 	if err != nil {
 		m.Times.WarmUp, m.Times.Windows = seen.split(begin, time.Now())
 		return nil, err
@@ -456,11 +462,11 @@ const mostInFlight = 1024
 
 // enough returns the function that may cut a window; nil if its first part does not stand for all of
 // it.
-func (j Job) enough() func(measure.Window) bool {
-	if j.period() > 0 {
+func (j Job) enough() func([]measure.Window) bool {
+	if j.period() > 0 || j.Enough == nil {
 		return nil
 	}
-	return j.Enough
+	return func(soFar []measure.Window) bool { return j.Enough(soFar[0]) }
 }
 
 // schedule returns the schedule of an open loop, with a new seed for each load. For a closed loop it

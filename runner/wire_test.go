@@ -22,7 +22,7 @@ type onLoopback struct {
 	n       int
 }
 
-func (l *onLoopback) Launch(context.Context, string, string) (Engine, error) {
+func (l *onLoopback) Launch(context.Context, Server) (Engine, error) {
 	l.n++
 	return loopback{enginetest.Start(l.t, enginetest.Options{Backend: l.backend, Model: "fake", Config: enginetest.FakeConfig(4)})}, nil
 }

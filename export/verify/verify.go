@@ -154,7 +154,7 @@ func byLibrary(subjects []subject) [][]subject {
 
 // serve loads models with the same ONNX Runtime into one server, and sends it a client's requests.
 func (v *verifier) serve(ctx context.Context, subjects []subject) error {
-	engine, err := v.launcher(subjects...).Launch(ctx, v.repository, subjects[0].build.Library)
+	engine, err := v.launcher(subjects...).Launch(ctx, runner.Server{Repository: v.repository, Library: subjects[0].build.Library})
 	if err != nil {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)

@@ -37,6 +37,7 @@ import (
 	pb "tuner/engine/api/inferencepb"
 	"tuner/internal/exit"
 	"tuner/model/onnx/build"
+	"tuner/runner"
 	"tuner/runner/target"
 )
 
@@ -388,7 +389,7 @@ func TestServeAborts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	e, err := target.Bundled{Binary: program}.Launch(t.Context(), t.TempDir(), library)
+	e, err := target.Bundled{Binary: program}.Launch(t.Context(), runner.Server{Repository: t.TempDir(), Library: library})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -99,17 +99,17 @@ type sight struct {
 // watch puts a load on a server for five windows.
 func watch(t *testing.T, s server, l measure.Load, window time.Duration) []sight {
 	t.Helper()
-	var readings []meter.Reading
-	result, err := load.Run(t.Context(), load.Options{
-		Load: l, Dial: s.dial(l.BatchSize), WarmUp: 3 * time.Second, Patience: 10 * time.Second,
-		Length: func(time.Duration) time.Duration { return window },
-		More:   func(windows []measure.Window) bool { return len(windows) < 5 },
+	var readings []meter.Counters
+	part := load.Part{Load: l, Dial: s.dial(l.BatchSize), WarmUp: 3 * time.Second, Patience: 10 * time.Second}
+	result, err := load.Run(t.Context(), load.Options{Part: part, Windows: load.Windows{
+		Length: func([]time.Duration) time.Duration { return window },
+		More:   func(windows [][]measure.Window) bool { return len(windows[0]) < 5 },
 		Edge: func(ctx context.Context, _ int) error {
 			now, err := s.statistics(ctx)
-			readings = append(readings, meter.Reading{Server: now.ModelStats})
+			readings = append(readings, meter.Counters{Own: now.ModelStats})
 			return err
 		},
-	})
+	}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -68,7 +68,7 @@ func run(ctx context.Context, o options, out, _ io.Writer) error {
 			return err
 		}
 		defer leave()
-		engine, err := target.Bundled{Binary: binary, Start: time.Minute, Drain: time.Minute}.Launch(ctx, repository, library.Library)
+		engine, err := target.Bundled{Binary: binary, Start: time.Minute, Drain: time.Minute}.Launch(ctx, runner.Server{Repository: repository, Library: library.Library})
 		if err != nil {
 			return err
 		}

@@ -104,7 +104,7 @@ func TestPlace(t *testing.T) {
 // unlaunchable is a launcher whose engines do not start.
 type unlaunchable struct{ err error }
 
-func (l unlaunchable) Launch(context.Context, string, string) (runner.Engine, error) {
+func (l unlaunchable) Launch(context.Context, runner.Server) (runner.Engine, error) {
 	return nil, l.err
 }
 

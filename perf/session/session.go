@@ -63,11 +63,11 @@ func (s *Session) open(ctx context.Context) error {
 	if s.set, target, err = server.prepare(model, s.plan.Source); err != nil {
 		return err
 	}
-	gauge := s.plan.Gauge
-	if gauge.Together, err = server.together(ctx, model, s.plan.Composing); err != nil {
+	composing, err := server.together(ctx, model, s.plan.Composing)
+	if err != nil {
 		return err
 	}
-	if target.Gauge, err = s.openGauge(ctx, server, model, gauge); err != nil {
+	if target.Gauge, err = s.openGauge(ctx, server, s.plan.Gauge, model, composing...); err != nil {
 		return exit.With(exit.Usage, err)
 	}
 	s.options = perf.Options{
@@ -113,8 +113,8 @@ func (s *Session) complete(ctx context.Context, server *server, m payload.Model)
 }
 
 // openGauge opens the readings beside a load. They end with the session.
-func (s *Session) openGauge(ctx context.Context, server *server, m payload.Model, o meter.Options) (perf.Gauge, error) {
-	o.Model, o.Version = m.Name, m.Version
+func (s *Session) openGauge(ctx context.Context, server *server, o meter.Options, m payload.Model, composing ...meter.Model) (perf.Gauge, error) {
+	o.Models = []meter.Subject{{Model: meter.Model{Name: m.Name, Version: m.Version}, Together: composing}}
 	if server.statistics {
 		o.Control = server
 	}
@@ -140,7 +140,7 @@ func (s *Session) beside(ctx context.Context, server *server) ([]perf.Beside, er
 			return nil, err
 		}
 		own := s.plan.Gauge
-		target.Gauge, err = s.openGauge(ctx, server, model, meter.Options{Timeout: own.Timeout, PID: own.PID, Remote: own.Remote})
+		target.Gauge, err = s.openGauge(ctx, server, meter.Options{Timeout: own.Timeout, PID: own.PID, Remote: own.Remote}, model)
 		if err != nil {
 			return nil, err
 		}

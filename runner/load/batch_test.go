@@ -93,7 +93,7 @@ func TestWarmUpFillsTheQueue(t *testing.T) {
 				return &batched{b: server, interrupted: make(chan struct{})}, nil
 			}
 			o.WarmUp, o.Unsettled = 100*ms, unsettled
-			o.Length = func(time.Duration) time.Duration { return 500 * ms }
+			o.Length = func([]time.Duration) time.Duration { return 500 * ms }
 			r, err := Run(t.Context(), o)
 			if err != nil {
 				t.Fatal(err)
@@ -121,7 +121,7 @@ func TestWarmUpOnASlowBatchingServer(t *testing.T) {
 		o.Dial = func(context.Context, int) (Conn, error) {
 			return &batched{b: server, interrupted: make(chan struct{})}, nil
 		}
-		o.WarmUp, o.Length = 5*time.Second, func(p99 time.Duration) time.Duration { return 2 * p99 }
+		o.WarmUp, o.Length = 5*time.Second, func(p99 []time.Duration) time.Duration { return 2 * p99[0] }
 		r, err := Run(t.Context(), o)
 		if err != nil {
 			t.Fatal(err)
@@ -160,8 +160,8 @@ func TestWarmUpOnABatchingServer(t *testing.T) {
 					return &batched{b: server, interrupted: make(chan struct{})}, nil
 				}
 				var p99 time.Duration
-				o.Length = func(seen time.Duration) time.Duration {
-					p99 = seen
+				o.Length = func(seen []time.Duration) time.Duration {
+					p99 = seen[0]
 					return 4 * time.Second
 				}
 				r, err := Run(t.Context(), o)

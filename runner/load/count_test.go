@@ -199,7 +199,7 @@ func TestLostServer(t *testing.T) {
 					s.down = make(chan struct{})
 					time.AfterFunc(1710*ms, func() { close(s.down) })
 					o := options(t, s)
-					o.More = func(w []measure.Window) bool { return len(w) < windows }
+					o.More = func(w [][]measure.Window) bool { return len(w[0]) < windows }
 					begin := time.Now()
 					r, err := run(t.Context(), o, newSleeper)
 					var lost *LostError

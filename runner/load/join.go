@@ -9,10 +9,21 @@ import (
 // joinAll joins the windows in pairs once there are MostWindows, and doubles the length of later
 // ones. So all windows keep equal lengths, and so do their slices. It reports whether it joined
 // them.
-func (s *session) joinAll() bool {
-	if s.options.MostWindows == 0 || len(s.windows) < s.options.MostWindows {
+func (g *group) joinAll() bool {
+	most := g.windows.MostWindows
+	if most == 0 || len(g.sessions[0].windows) < most {
 		return false
 	}
+	for _, s := range g.sessions {
+		s.join()
+	}
+	g.windows.Requests *= 2
+	g.windows.Joined()
+	return true
+}
+
+// join joins the windows of the session in pairs.
+func (s *session) join() {
 	var joined []measure.Window
 	for pair := range slices.Chunk(s.windows, 2) {
 		w := pair[0]
@@ -22,12 +33,9 @@ func (s *session) joinAll() bool {
 		joined = append(joined, w)
 	}
 	s.windows = joined
-	s.options.Requests *= 2
 	if !s.current.grows {
 		s.current.join()
 	}
-	s.options.Joined()
-	return true
 }
 
 // joinWindows joins two adjacent windows of this package into one.

@@ -40,7 +40,8 @@ func TestWindowsOfALongRunAreJoined(t *testing.T) {
 					joined, edges := 0, 0
 					o.Joined = func() { joined++ }
 					o.Edge = func(context.Context, int) error { edges++; return nil }
-					o.More = func(w []measure.Window) bool {
+					o.More = func(parts [][]measure.Window) bool {
+						w := parts[0]
 						if most > 0 && len(w) >= most {
 							t.Errorf("there are %d windows", len(w))
 						}

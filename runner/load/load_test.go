@@ -114,15 +114,17 @@ func (c *connection) Close() error {
 
 // at returns options for two windows of 1 s at a concurrency.
 func at(s *server, concurrency int) Options {
-	return Options{
+	part := Part{
 		Load:     measure.Load{Concurrency: concurrency, BatchSize: 1},
 		Dial:     s.dial,
 		WarmUp:   5 * time.Second,
-		More:     func(windows []measure.Window) bool { return len(windows) < 2 },
-		Length:   func(time.Duration) time.Duration { return time.Second },
-		Edge:     func(context.Context, int) error { return nil },
 		Patience: 10 * time.Second,
 	}
+	return Options{part, Windows{
+		More:   func(windows [][]measure.Window) bool { return len(windows[0]) < 2 },
+		Length: func([]time.Duration) time.Duration { return time.Second },
+		Edge:   func(context.Context, int) error { return nil },
+	}}
 }
 
 func TestWindowsHoldWhatCompletedInThem(t *testing.T) {
@@ -169,7 +171,8 @@ func TestWindowsAreCutWhereTheyShowEnough(t *testing.T) {
 			looks, o := 0, at(constant(20*ms), 4)
 			o.Load.BatchSize = 8
 			o.Edge = func(_ context.Context, edge int) error { edges = append(edges, edge); return nil }
-			o.Enough = func(soFar measure.Window) bool {
+			o.Enough = func(parts []measure.Window) bool {
+				soFar := parts[0]
 				// 4 clients × 50 requests/s in 0.4 s.
 				if soFar.Duration != 400*ms || soFar.Requests < 76 || soFar.Requests > 84 || soFar.Inferences != 8*soFar.Requests || len(soFar.Sub) < 4 || len(soFar.Sub) > 5 {
 					t.Errorf("asked after %v and %d requests in %d parts", soFar.Duration, soFar.Requests, len(soFar.Sub))
@@ -212,8 +215,8 @@ func TestTheCallerIsAskedAtTheEdges(t *testing.T) {
 			edges = append(edges, edge)
 			return nil
 		}
-		o.Length = func(p99 time.Duration) time.Duration {
-			if p99 < 52950*time.Microsecond || p99 > 53050*time.Microsecond || len(edges) != 1 {
+		o.Length = func(p99 []time.Duration) time.Duration {
+			if p99[0] < 52950*time.Microsecond || p99[0] > 53050*time.Microsecond || len(edges) != 1 {
 				t.Errorf("asked for a length for p99 %v after %d edges, want 53 ms after 1", p99, len(edges))
 			}
 			return 3 * time.Second
@@ -360,7 +363,7 @@ func TestSlowFirstAnswer(t *testing.T) {
 		}
 		o := at(s, 2)
 		o.Ramp, o.First = []int{1}, time.Minute
-		o.More = func([]measure.Window) bool { return true }
+		o.More = func([][]measure.Window) bool { return true }
 		r, err := Run(t.Context(), o)
 		var hung *HungError
 		if !errors.As(err, &hung) || hung.Waited < 10*time.Second || hung.Waited > 10200*ms || len(r.Windows) == 0 {
@@ -376,7 +379,7 @@ func TestWarmUpAwaitsAnAnswerOfItsOwn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := at(constant(6050*ms), 1)
 		o.Ramp = []int{1}
-		o.Length = func(p99 time.Duration) time.Duration { return 2 * p99 }
+		o.Length = func(p99 []time.Duration) time.Duration { return 2 * p99[0] }
 		r, err := Run(t.Context(), o)
 		if err != nil {
 			t.Fatal(err)

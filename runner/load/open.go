@@ -166,11 +166,11 @@ func (l *openLoop) pace(ctx context.Context, tickets *tickets) {
 }
 
 // request returns the number of the request at an instant of the schedule.
-func (o *Options) request(instant int) int {
-	if len(o.Order) == 0 {
+func (p *Part) request(instant int) int {
+	if len(p.Order) == 0 {
 		return instant
 	}
-	return o.Order[instant%len(o.Order)]
+	return p.Order[instant%len(p.Order)]
 }
 
 // arrive sends a due request, queues it until a connection is free, or drops it.

@@ -60,7 +60,7 @@ func TestOpenLoopWaitsFollowLindley(t *testing.T) {
 		o.Arrivals, _ = arrivals.Poisson(50, 5)
 		schedule, _ := arrivals.Poisson(50, 5)
 		o.WarmUp = 0
-		o.Length = func(time.Duration) time.Duration { return 5 * time.Second }
+		o.Length = func([]time.Duration) time.Duration { return 5 * time.Second }
 		var records []Record
 		o.Sink = func(r Record) { records = append(records, r) }
 		r, err := run(t.Context(), o, newSleeper)
@@ -107,7 +107,7 @@ func TestStallShowsInAnOpenLoopAlone(t *testing.T) {
 	}
 	p99 := func(t *testing.T, o Options) time.Duration {
 		o.WarmUp = 0
-		o.Length = func(time.Duration) time.Duration { return 5 * time.Second }
+		o.Length = func([]time.Duration) time.Duration { return 5 * time.Second }
 		r, err := run(t.Context(), o, newSleeper)
 		if err != nil {
 			t.Fatal(err)
@@ -168,7 +168,7 @@ func TestLateRequestsCountFromTheSchedule(t *testing.T) {
 		s := constant(500 * ms)
 		o := every(t, s, 10*ms)
 		o.WarmUp = 0
-		o.More = func(windows []measure.Window) bool { return len(windows) < 3 }
+		o.More = func(windows [][]measure.Window) bool { return len(windows[0]) < 3 }
 		o.Dial = func(ctx context.Context, connection int) (Conn, error) {
 			if connection >= firstConnections {
 				time.Sleep(300 * ms)
@@ -236,7 +236,7 @@ func TestUnansweredAtTheEnd(t *testing.T) {
 		o := every(t, s, 10*ms)
 		o.WarmUp = 0
 		// no instant of the schedule is at an edge
-		o.Length = func(time.Duration) time.Duration { return 1002500 * time.Microsecond }
+		o.Length = func([]time.Duration) time.Duration { return 1002500 * time.Microsecond }
 		o.Dial = func(ctx context.Context, connection int) (Conn, error) {
 			if connection < firstConnections {
 				return s.dial(ctx, connection)
@@ -289,7 +289,7 @@ func TestPausesOfTheScheduleAreNoHang(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		o := every(t, constant(5*ms), 30*time.Second)
-		o.Length = func(time.Duration) time.Duration { return time.Minute }
+		o.Length = func([]time.Duration) time.Duration { return time.Minute }
 		r, err := run(t.Context(), o, newSleeper)
 		if err != nil || r.Windows[0].Requests != 2 || r.Windows[1].Requests != 2 {
 			t.Errorf("%d windows, %v", len(r.Windows), err)

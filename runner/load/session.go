@@ -22,9 +22,10 @@ const (
 	drainTime = 2 * time.Second
 )
 
-// session is one run: its load and the state so far. All instants are durations since epoch.
+// session is the load of one part, and its state so far. All instants are durations since epoch,
+// which all sessions of a run have in common.
 type session struct {
-	options   Options
+	options   Part
 	newWaiter func(now func() time.Duration) waiter
 	epoch     time.Time
 	loop      loop
@@ -52,7 +53,15 @@ type session struct {
 	held     []record // records of current, until it is certain that it counts
 	windows  []measure.Window
 	warmedUp time.Duration // when the first window began
-	cut      bool          // the last window ended at its look
+}
+
+func newSession(p Part, epoch time.Time, newWaiter func(now func() time.Duration) waiter) *session {
+	s := &session{options: p, newWaiter: newWaiter, epoch: epoch}
+	s.loop = &closedLoop{session: s}
+	if s.isOpen() {
+		s.loop = newOpenLoop(s)
+	}
+	return s
 }
 
 func (s *session) isOpen() bool { return s.options.Arrivals != nil }
@@ -67,46 +76,34 @@ func (s *session) close() {
 
 // result returns the figures so far.
 func (s *session) result() Result {
-	r := Result{Windows: s.windows, Begin: s.epoch, WarmUp: s.warmedUp, Resent: int(s.resent.Load()), Slowest: s.slowest, Cut: s.cut}
+	r := Result{Windows: s.windows, Begin: s.epoch, WarmUp: s.warmedUp, Resent: int(s.resent.Load()), Slowest: s.slowest}
 	if last := s.closing; last != nil && last.unfinished > 0 {
 		r.Unfinished, r.Waited = last.unfinished, last.to-last.oldest
 	}
 	return r
 }
 
-// load makes the load: warm-up, then windows.
-func (s *session) load(ctx context.Context) error {
-	o := s.options
-	s.warm, s.steady = newWarmUp(s.now()), o.WarmUp <= 0
-	if o.WarmUpRequests > 0 {
-		s.steady = true // the user has decided that this warm-up suffices
-		if err := s.warmUpExactly(ctx); err != nil {
+// prepare opens the connections. Then it makes the load of the ramp, and of a warm-up with a given
+// number of requests.
+func (s *session) prepare(ctx context.Context) error {
+	if err := s.loop.dial(ctx); err != nil {
+		return s.options.named(err)
+	}
+	if l, isClosed := s.loop.(*closedLoop); isClosed {
+		if err := s.ramp(ctx, l); err != nil {
 			return err
 		}
 	}
-	endless := func(control func(context.Context) error) error {
-		return s.during(ctx, func(ctx context.Context) { s.loop.run(ctx, nil) }, func(ctx context.Context, _ <-chan struct{}) error { return control(ctx) })
+	if s.options.WarmUpRequests > 0 {
+		return s.warmUpExactly(ctx)
 	}
-	if o.Total == 0 {
-		return endless(func(ctx context.Context) error {
-			if err := s.warmUp(ctx); err != nil {
-				return err
-			}
-			return s.measure(ctx)
-		})
-	}
-	if !s.steady {
-		if err := endless(s.warmUp); err != nil {
-			return err
-		}
-	}
-	return s.measureExactly(ctx)
+	return nil
 }
 
 // ramp lets the first n clients send two requests each, for each n of the ramp.
 func (s *session) ramp(ctx context.Context, l *closedLoop) error {
 	for _, n := range s.options.Ramp {
-		if err := s.during(ctx, func(ctx context.Context) { l.ramp(ctx, n) }, s.await); err != nil {
+		if err := s.alone(ctx, func(ctx context.Context) { l.ramp(ctx, n) }); err != nil {
 			return err
 		}
 		if s.good == 0 {
@@ -119,89 +116,10 @@ func (s *session) ramp(ctx context.Context, l *closedLoop) error {
 	return nil
 }
 
-// during makes a load while control runs, and waits for both. The end of control ends the load.
-// finished is closed if the load ends by itself.
-func (s *session) during(parent context.Context, load func(context.Context), control func(ctx context.Context, finished <-chan struct{}) error) error {
-	ctx, stop := context.WithCancel(parent)
-	defer stop()
-	s.answered, s.active, s.silent = s.now(), s.now(), false
-	finished := make(chan struct{})
-	go func() {
-		defer close(finished)
-		load(ctx)
-	}()
-	err := control(ctx, finished)
-	stop()
-	if err == nil {
-		s.drain(parent, finished)
-	}
-	s.abort(finished)
-	s.gather()
-	return err
-}
-
-// drain waits for the answers to sent requests, for at most drainTime.
-func (s *session) drain(ctx context.Context, finished <-chan struct{}) {
-	for deadline := s.now() + drainTime; s.now() < deadline; {
-		select {
-		case <-finished:
-			return
-		case <-ctx.Done():
-			return
-		case <-time.After(tick):
-			s.gather()
-			s.expire()
-		}
-	}
-}
-
-// abort ends the requests in flight and waits for the end of the load.
-func (s *session) abort(finished <-chan struct{}) {
-	s.aborted.Store(true)
-	defer s.aborted.Store(false)
-	for _, c := range s.loop.clients() {
-		select {
-		case <-finished:
-			return
-		default:
-			c.interrupt()
-		}
-	}
-	<-finished
-}
-
-// await waits until finished is closed. Meanwhile it watches the server.
-func (s *session) await(ctx context.Context, finished <-chan struct{}) error {
-	for {
-		select {
-		case <-finished:
-			s.gather()
-			return context.Cause(ctx)
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		case <-time.After(tick):
-			if err := s.watch(); err != nil {
-				return err
-			}
-		}
-	}
-}
-
-// wait waits until the instant. Meanwhile it watches the server. It does not gather at the end,
-// which would delay the next step.
-func (s *session) wait(ctx context.Context, until time.Duration) error {
-	for s.now() < until {
-		if !sleep(ctx, min(tick, until-s.now())) {
-			return context.Cause(ctx)
-		}
-		if s.now() >= until {
-			break
-		}
-		if err := s.watch(); err != nil {
-			return err
-		}
-	}
-	return nil
+// alone makes a load that ends by itself, without those of other sessions. It waits for the end.
+func (s *session) alone(ctx context.Context, load func(context.Context)) error {
+	one := sessions{s}
+	return one.during(ctx, func(ctx context.Context, _ *session) { load(ctx) }, one.await)
 }
 
 // watch gathers the completions. It fails if there were none for too long.
@@ -214,7 +132,7 @@ func (s *session) watch() error {
 	// A closed loop always has a request in flight, or will have one soon. Otherwise its
 	// connections belong to clients that have sent all their requests.
 	if err := s.link.lost(s.now(), s.isOpen() || s.now() < s.active+lostAfter); err != nil {
-		return err
+		return s.options.named(err)
 	}
 	if !owed && !s.silent {
 		s.answered = s.now() // the server owes no answer
@@ -227,7 +145,7 @@ func (s *session) watch() error {
 		patience = max(patience, 20*s.longest)
 	}
 	if waited := s.now() - s.answered; waited > patience {
-		return &HungError{waited}
+		return s.options.named(&HungError{waited})
 	}
 	return nil
 }
@@ -321,7 +239,7 @@ func (s *session) begin(r record) time.Duration {
 	return r.sent
 }
 
-// export passes a record to Options.Sink.
+// export passes a record to Part.Sink.
 func (s *session) export(r record) {
 	if s.options.Sink == nil || r.outcome == aborted {
 		return
@@ -341,47 +259,61 @@ func (s *session) export(r record) {
 // refused returns the error of a warm-up without a successful request. before is the number of
 // failures before it.
 func (s *session) refused(before int) error {
-	return &RefusedError{Requests: s.failures - before, First: s.first}
-}
-
-// warmUp waits until the load is steady: at most for the limit, and at least until the queue has
-// filled. Answers to the ramp do not count. They show neither that the server takes the load, nor how long
-// the windows must be.
-func (s *session) warmUp(ctx context.Context) error {
-	if s.steady { // there is no warm-up, or it is over
-		return nil
-	}
-	begin, good, failures := s.warm.from, s.good, s.failures
-	least := max(1, s.options.Load.Concurrency)
-	isFilled := func() bool { return s.good > good && s.good-good+s.failures-failures >= least }
-	for !s.steady && (s.now() < begin+s.options.WarmUp || !isFilled()) {
-		if !sleep(ctx, tick) {
-			return context.Cause(ctx)
-		}
-		if err := s.watch(); err != nil {
-			return err
-		}
-		if period := s.options.Period; period > 0 { // a course that repeats has no steady state
-			s.steady = s.now()-begin >= period && isFilled()
-		} else {
-			s.steady = isFilled() && s.warm.isSteady(s.now()-begin)
-		}
-		if s.good == good && s.failures > failures && !s.silent && s.now() > begin+refusedFor {
-			return s.refused(failures)
-		}
-	}
-	return nil
+	return s.options.named(&RefusedError{Requests: s.failures - before, First: s.first})
 }
 
 // warmUpExactly sends exactly WarmUpRequests requests.
 func (s *session) warmUpExactly(ctx context.Context) error {
+	s.warm, s.steady = newWarmUp(s.now()), true // the user has decided that this warm-up suffices
 	good, failures := s.good, s.failures
 	load := func(ctx context.Context) { s.loop.run(ctx, newTickets(s.options.WarmUpRequests)) }
-	if err := s.during(ctx, load, s.await); err != nil {
+	if err := s.alone(ctx, load); err != nil {
 		return fmt.Errorf("warming up: %w", err)
 	}
 	if s.good == good {
 		return s.refused(failures)
+	}
+	return nil
+}
+
+// beginWarmUp begins the timed warm-up, unless there was another one.
+func (s *session) beginWarmUp() {
+	if s.warm != nil {
+		return
+	}
+	s.warm, s.steady = newWarmUp(s.now()), s.options.WarmUp <= 0
+	s.warm.good, s.warm.failures = s.good, s.failures
+}
+
+// isWarm reports whether the warm-up is over: the load is steady, or the limit has passed and the
+// queue has filled. Answers to the ramp do not count. They show neither that the server takes the
+// load, nor how long the windows must be.
+func (s *session) isWarm() bool {
+	return s.steady || s.now() >= s.warm.from+s.options.WarmUp && s.isFilled()
+}
+
+// isFilled reports whether at least one request of the warm-up was answered, and in a closed loop as
+// many have ended as are in flight.
+func (s *session) isFilled() bool {
+	least := max(1, s.options.Load.Concurrency)
+	good, failures := s.good-s.warm.good, s.failures-s.warm.failures
+	return good > 0 && good+failures >= least
+}
+
+// judgeWarmUp notes whether the load has become steady. It fails if the server refuses every
+// request.
+func (s *session) judgeWarmUp() error {
+	if s.steady {
+		return nil
+	}
+	elapsed := s.now() - s.warm.from
+	if period := s.options.Period; period > 0 { // a course that repeats has no steady state
+		s.steady = elapsed >= period && s.isFilled()
+	} else {
+		s.steady = s.isFilled() && s.warm.isSteady(elapsed)
+	}
+	if s.good == s.warm.good && s.failures > s.warm.failures && !s.silent && elapsed > refusedFor {
+		return s.refused(s.warm.failures)
 	}
 	return nil
 }

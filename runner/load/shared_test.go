@@ -350,7 +350,7 @@ func TestSharedConnectionsToALostServer(t *testing.T) {
 			}
 		})
 		o := sharedAt(s, 8)
-		o.More = func(w []measure.Window) bool { return len(w) < 10 }
+		o.More = func(w [][]measure.Window) bool { return len(w[0]) < 10 }
 		begin := time.Now()
 		r, err := Run(t.Context(), o)
 		var lost *LostError

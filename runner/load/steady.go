@@ -32,6 +32,8 @@ type warmUp struct {
 
 	recent, earlier *measure.Recorder // those since mark/2, and before them those since mark/4
 	mark            time.Duration     // time since from at which recent becomes earlier
+
+	good, failures int // completed and failed requests of the session before it
 }
 
 func newWarmUp(from time.Duration) *warmUp {

@@ -18,21 +18,26 @@ const (
 	mostDrift     = 0.03 // share of the clock
 )
 
-// Fill completes windows from readings. Reading i is the beginning of window i, and reading i+1 its
-// end. Windows whose end was not read stay as they are.
-func Fill(windows []measure.Window, readings []Reading) []measure.Window {
+// Fill completes the windows of a model from readings. model is its place in Options.Models. Reading
+// i is the beginning of window i, and reading i+1 its end. Windows whose end was not read stay as
+// they are.
+//
+// The windows of all models have the same edges, so one list of readings completes them all. Only
+// Window.Server and the counts of package load are of the model. Everything else is of the server's
+// process and of the machine, and equal in the windows of all models.
+func Fill(model int, windows []measure.Window, readings []Reading) []measure.Window {
 	complete := slices.Clone(windows)
 	for i := range min(len(windows), len(readings)-1) {
-		complete[i] = Complete(windows[i], readings[i], readings[i+1], readings[1].Frequency)
+		complete[i] = Complete(model, windows[i], readings[i], readings[i+1], readings[1].Frequency)
 	}
 	return complete
 }
 
-// Complete completes a window from the readings at its beginning and its end. clock is the
-// frequency of the first of all windows in Hz, to which the window's frequency is relative. 0:
-// unknown.
-func Complete(w measure.Window, from, to Reading, clock float64) measure.Window {
-	w.Server = Served(from, to)
+// Complete completes a window of a model, as Fill does, from the readings at its beginning and its
+// end. clock is the frequency of the first of all windows in Hz, to which the window's frequency is
+// relative. 0: unknown.
+func Complete(model int, w measure.Window, from, to Reading, clock float64) measure.Window {
+	w.Server = Served(from.Of(model), to.Of(model))
 	w.ClientCPU = to.Client - from.Client
 	if from.told && to.told { // otherwise the CPU time would count from the start of the process
 		// negative if one of several processes has ended

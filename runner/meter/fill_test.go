@@ -20,7 +20,7 @@ func TestFill(t *testing.T) {
 	gpus := []measure.GPUWindow{{UUID: "A", Energy: 5}}
 	reading := func(second int, requests uint64, engine, client time.Duration, hz float64) Reading {
 		return Reading{
-			At: at(float64(second)), Server: []api.ModelStatistics{counters("1", requests)}, Engine: hostinfo.ProcessUsage{CPU: engine}, Client: client,
+			At: at(float64(second)), Models: []Counters{{Own: []api.ModelStatistics{counters("1", requests)}}}, Engine: hostinfo.ProcessUsage{CPU: engine}, Client: client,
 			Frequency: hz, GPUs: gpus, told: true,
 		}
 	}
@@ -35,20 +35,20 @@ func TestFill(t *testing.T) {
 		{Requests: 21, Server: served(20), EngineCPU: 100 * ms, ClientCPU: ms, Frequency: 0.9, GPUs: gpus, Flags: []measure.Flag{measure.FlagFrequency}},
 		{Requests: 4}, // its end was not read
 	}
-	if diff := cmp.Diff(want, Fill(given, readings), cmpopts.EquateApprox(0, 1e-9)); diff != "" {
+	if diff := cmp.Diff(want, Fill(0, given, readings), cmpopts.EquateApprox(0, 1e-9)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	if len(given[0].Flags) != 1 || given[0].Server.Requests != 0 {
 		t.Errorf("the windows that were given changed: %+v", given[0])
 	}
 	for _, few := range [][]Reading{nil, readings[:1]} {
-		if got := Fill(given, few); got[0].Server.Requests != 0 || got[0].ClientCPU != 0 {
+		if got := Fill(0, given, few); got[0].Server.Requests != 0 || got[0].ClientCPU != 0 {
 			t.Errorf("with %d readings: %+v", len(few), got[0])
 		}
 	}
 	// A process that has ended must not have used negative time.
 	readings[1].Engine = hostinfo.ProcessUsage{}
-	if got := Fill(given, readings); got[0].EngineCPU != 0 {
+	if got := Fill(0, given, readings); got[0].EngineCPU != 0 {
 		t.Errorf("an ended process used %v", got[0].EngineCPU)
 	}
 	// The usage since the start of a process must not count for one window if the first reading
@@ -56,7 +56,7 @@ func TestFill(t *testing.T) {
 	readings[1].told = false
 	// its end was read, on systems that have the counters
 	readings[2].Machine = hostinfo.ReadAllowance().Snapshot()
-	got := Fill(given, readings)
+	got := Fill(0, given, readings)
 	if w := got[1]; w.EngineCPU != 0 || w.Foreign != 0 || w.Steal != 0 {
 		t.Errorf("after a reading that is missing the server used %v, others %v, the hypervisor %v", w.EngineCPU, w.Foreign, w.Steal)
 	}

@@ -15,7 +15,7 @@ import (
 func TestJoin(t *testing.T) {
 	t.Parallel()
 	reading := func(second float64, requests uint64, hz float64, memory int64, gpus ...measure.GPUWindow) Reading {
-		return Reading{At: at(second), Server: []api.ModelStatistics{counters("1", requests)}, Frequency: hz, Memory: memory, GPUs: gpus, told: true}
+		return Reading{At: at(second), Models: []Counters{{Own: []api.ModelStatistics{counters("1", requests)}}}, Frequency: hz, Memory: memory, GPUs: gpus, told: true}
 	}
 	gpu := func(id string, utilization, power float64, used int64, energy float64) measure.GPUWindow {
 		return measure.GPUWindow{UUID: id, Utilization: utilization, Power: power, MemoryUsed: used, MemoryTotal: 100, Energy: energy}
@@ -37,7 +37,7 @@ func TestJoin(t *testing.T) {
 	if diff := cmp.Diff(want, Join(given), compare...); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	if got := Fill(make([]measure.Window, 2), Join(given)); got[0].Server.Requests != 30 || got[1].Server.Requests != 2 {
+	if got := Fill(0, make([]measure.Window, 2), Join(given)); got[0].Server.Requests != 30 || got[1].Server.Requests != 2 {
 		t.Errorf("windows of %d and %d requests, want 30 and 2", got[0].Server.Requests, got[1].Server.Requests)
 	}
 }

@@ -31,9 +31,7 @@ type Control interface {
 // Options say what the meter can read. It leaves out fields with the zero value.
 type Options struct {
 	Control  Control       // nil: the server has no statistics
-	Model    string        // name of the model with the statistics
-	Version  string        // version of the model; "": the one whose requests grow most
-	Together []Model       // models of an ensemble
+	Models   []Subject     // models under load; each has the statistics of its own windows
 	Metrics  string        // URL of the server's metrics page, for its GPUs
 	PID      int           // process of the server on this machine; its children count with it
 	Remote   bool          // the server runs on another machine
@@ -49,6 +47,12 @@ type Options struct {
 // Model is a model on the server and its version. "" is the version whose requests grow most.
 type Model struct{ Name, Version string }
 
+// Subject is a model under load.
+type Subject struct {
+	Model
+	Together []Model // models of an ensemble
+}
+
 // The defaults of Options.
 const (
 	defaultInterval = 250 * time.Millisecond
@@ -62,11 +66,10 @@ const longestSample = 2 * time.Second
 // Reading holds the figures of an instant, and of the time since the meter's previous reading.
 // Unknown figures are zero.
 type Reading struct {
-	At       time.Time
-	Server   []api.ModelStatistics   // all versions of the model, or the given one
-	Together [][]api.ModelStatistics // the same for each model of Options.Together
-	Engine   hostinfo.ProcessUsage   // the server's process
-	Client   time.Duration           // CPU time of this process
+	At     time.Time
+	Models []Counters            // statistics of each of Options.Models, of one answer
+	Engine hostinfo.ProcessUsage // the server's process
+	Client time.Duration         // CPU time of this process
 	// CPU time of this process, the server's, and all their children
 	Own     time.Duration
 	Machine hostinfo.AllowanceSnapshot
@@ -80,6 +83,21 @@ type Reading struct {
 	// told is true if the CPU time of the server on this machine is known. Then the rest is
 	// foreign.
 	told bool
+}
+
+// Counters are the statistics of a model under load.
+type Counters struct {
+	Own      []api.ModelStatistics   // all versions of the model, or the given one
+	Together [][]api.ModelStatistics // the same for each model of Subject.Together
+}
+
+// Of returns the counters of a model, by its place in Options.Models. They are zero if the reading
+// has none.
+func (r Reading) Of(model int) Counters {
+	if model >= len(r.Models) {
+		return Counters{}
+	}
+	return r.Models[model]
 }
 
 // OverdueError means that the server did not return its statistics in time.

@@ -35,7 +35,7 @@ func TestReadingOfThisProcess(t *testing.T) {
 		t.Skip("reads /proc")
 	}
 	var requests uint64
-	m, err := Open(t.Context(), Options{Model: "m", Version: "1", PID: os.Getpid(), Control: control(func(_ context.Context, model string) (api.Statistics, error) {
+	m, err := Open(t.Context(), Options{Models: []Subject{{Model: Model{"m", "1"}}}, PID: os.Getpid(), Control: control(func(_ context.Context, model string) (api.Statistics, error) {
 		requests += 10
 		return api.Statistics{ModelStats: []api.ModelStatistics{counters("1", requests), counters("2", 1)}}, nil
 	})})
@@ -53,10 +53,10 @@ func TestReadingOfThisProcess(t *testing.T) {
 			readings = readings[1:]
 		}
 	}
-	if r := readings[1]; r.Memory < 1e6 || r.Engine.CPU <= 0 || r.Client <= 0 || !r.told || len(r.Server) != 1 || r.At.Before(readings[0].At) {
+	if r := readings[1]; r.Memory < 1e6 || r.Engine.CPU <= 0 || r.Client <= 0 || !r.told || len(r.Of(0).Own) != 1 || r.At.Before(readings[0].At) {
 		t.Errorf("%+v", r)
 	}
-	if w := Fill(make([]measure.Window, 1), readings); w[0].Server.Requests != 10 {
+	if w := Fill(0, make([]measure.Window, 1), readings); w[0].Server.Requests != 10 {
 		t.Errorf("%+v", w[0])
 	}
 	if err := m.Problem(); err != nil {
@@ -80,7 +80,7 @@ func TestReadingWithoutAServersHelp(t *testing.T) {
 			t.Fatal(err)
 		}
 		r, err := m.Read(t.Context())
-		if err != nil || r.told != c.told || r.Server != nil || r.Engine.CPU != 0 {
+		if err != nil || r.told != c.told || r.Models != nil || r.Engine.CPU != 0 {
 			t.Errorf("%s: %+v, %v", name, r, err)
 		}
 		m.Close()
@@ -91,7 +91,7 @@ func TestStatisticsOfAnEnsemble(t *testing.T) {
 	t.Parallel()
 	var asked []string
 	part := func(name string) api.ModelStatistics { return api.ModelStatistics{Name: name, Version: "1"} }
-	o := Options{Model: "both", Together: []Model{{Name: "first"}, {Name: "second", Version: "1"}}, Control: control(func(_ context.Context, model string) (api.Statistics, error) {
+	o := Options{Models: []Subject{{Model{Name: "both"}, []Model{{Name: "first"}, {Name: "second", Version: "1"}}}}, Control: control(func(_ context.Context, model string) (api.Statistics, error) {
 		asked = append(asked, model)
 		return api.Statistics{ModelStats: []api.ModelStatistics{part("second"), part("both"), part("first"), part("else")}}, nil
 	})}
@@ -101,11 +101,61 @@ func TestStatisticsOfAnEnsemble(t *testing.T) {
 	}
 	defer m.Close()
 	r, err := m.Read(t.Context())
-	if err != nil || len(r.Server) != 1 || len(r.Together) != 2 || r.Together[0][0].Name != "first" || r.Together[1][0].Name != "second" {
+	if c := r.Of(0); err != nil || len(c.Own) != 1 || len(c.Together) != 2 || c.Together[0][0].Name != "first" || c.Together[1][0].Name != "second" {
 		t.Errorf("%+v, %v", r, err)
 	}
 	if diff := cmp.Diff([]string{""}, asked); diff != "" {
 		t.Errorf("all in one answer (-want +got):\n%s", diff)
+	}
+}
+
+// The statistics of several models under load come from one answer. Each completes the windows of its
+// own model. The figures of process and machine are the same in all.
+func TestStatisticsOfSeveralModels(t *testing.T) {
+	t.Parallel()
+	var asked []string
+	requests := uint64(0)
+	o := Options{PID: os.Getpid(), Models: []Subject{
+		{Model: Model{Name: "ranker"}}, {Model: Model{Name: "both"}, Together: []Model{{Name: "m"}}}, {Model: Model{Name: "m"}},
+	}, Control: control(func(_ context.Context, model string) (api.Statistics, error) {
+		asked = append(asked, model)
+		requests += 10
+		named := func(name string, n uint64) api.ModelStatistics {
+			c := counters("1", n)
+			c.Name = name
+			return c
+		}
+		return api.Statistics{ModelStats: []api.ModelStatistics{named("m", 2*requests), named("both", 3*requests), named("ranker", requests), named("else", 1)}}, nil
+	})}
+	m, err := Open(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.Close()
+	var readings []Reading
+	for range 2 {
+		r, err := m.Read(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		readings = append(readings, r)
+	}
+	if diff := cmp.Diff([]string{"", ""}, asked); diff != "" {
+		t.Errorf("one answer per reading (-want +got):\n%s", diff)
+	}
+	windows := make([]measure.Window, len(o.Models))
+	for i, want := range []int{10, 30, 20} {
+		windows[i] = Fill(i, make([]measure.Window, 1), readings)[0]
+		if got := windows[i].Server.Requests; got != want {
+			t.Errorf("%d requests of %q, want %d", got, o.Models[i].Name, want)
+		}
+		windows[i].Server = measure.ServerStats{}
+		if diff := cmp.Diff(windows[0], windows[i]); diff != "" {
+			t.Errorf("process and machine of model %d (-model 0 +model %d):\n%s", i, i, diff)
+		}
+	}
+	if parts := Composed(readings[0].Of(1), readings[1].Of(1)); len(parts) != 1 || parts[0].Requests != 20 {
+		t.Errorf("the ensemble's model: %+v", parts)
 	}
 }
 
@@ -135,7 +185,7 @@ func TestStatisticsThatAreNotGiven(t *testing.T) {
 				if c.cause != nil {
 					time.AfterFunc(time.Second, func() { cancel(c.cause) })
 				}
-				m, err := Open(ctx, Options{Model: "m", Control: c.control, Timeout: 3 * time.Second})
+				m, err := Open(ctx, Options{Models: []Subject{{Model: Model{Name: "m"}}}, Control: c.control, Timeout: 3 * time.Second})
 				if err != nil {
 					t.Fatal(err)
 				}

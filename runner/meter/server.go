@@ -11,36 +11,55 @@ import (
 	"tuner/measure"
 )
 
-// readServer reads the server's statistics into r.
+// readServer reads the server's statistics of all models into r, from one answer.
 func (m *Meter) readServer(ctx context.Context, r *Reading) error {
 	o := m.options
 	if o.Control == nil {
 		return nil
 	}
-	asked := o.Model
-	if len(o.Together) > 0 {
-		asked = "" // one answer with all models
-	}
+	asked := o.asked()
 	ctx, cancel := context.WithTimeoutCause(ctx, o.Timeout, &OverdueError{o.Timeout})
 	defer cancel()
 	answer, err := o.Control.Statistics(ctx, asked)
-	if err != nil {
-		if ctx.Err() != nil {
-			return context.Cause(ctx)
-		}
-		return fmt.Errorf("cannot read the statistics of model %q: %w", o.Model, err)
+	switch {
+	case err != nil && ctx.Err() != nil:
+		return context.Cause(ctx)
+	case err != nil && asked == "":
+		return fmt.Errorf("cannot read the statistics of all models: %w", err)
+	case err != nil:
+		return fmt.Errorf("cannot read the statistics of model %q: %w", asked, err)
 	}
-	if r.Server, err = versions(answer, o.Model, o.Version); err != nil {
-		return err
-	}
-	for _, model := range o.Together {
-		all, err := versions(answer, model.Name, model.Version)
+	for _, s := range o.Models {
+		c, err := s.counters(answer)
 		if err != nil {
 			return err
 		}
-		r.Together = append(r.Together, all)
+		r.Models = append(r.Models, c)
 	}
 	return nil
+}
+
+// asked returns the name of the only model whose statistics are read, or "" if there are several.
+func (o Options) asked() string {
+	if len(o.Models) == 1 && len(o.Models[0].Together) == 0 {
+		return o.Models[0].Name
+	}
+	return ""
+}
+
+// counters finds the subject's statistics in an answer.
+func (s Subject) counters(answer api.Statistics) (c Counters, err error) {
+	if c.Own, err = versions(answer, s.Name, s.Version); err != nil {
+		return Counters{}, err
+	}
+	for _, model := range s.Together {
+		all, err := versions(answer, model.Name, model.Version)
+		if err != nil {
+			return Counters{}, err
+		}
+		c.Together = append(c.Together, all)
+	}
+	return c, nil
 }
 
 // versions returns the statistics of a model's versions. If version is not "", it returns only that
@@ -69,8 +88,8 @@ func versions(s api.Statistics, model, version string) ([]api.ModelStatistics, e
 // Served returns the change of the model's statistics between two readings. It takes the version
 // whose requests grew most. If none grew, it returns zero. An ensemble has its own counts. The
 // parts of its requests' time are sums over its models.
-func Served(from, to Reading) measure.ServerStats {
-	served := delta(busiest(from.Server, to.Server))
+func Served(from, to Counters) measure.ServerStats {
+	served := delta(busiest(from.Own, to.Own))
 	if len(to.Together) == 0 {
 		return served
 	}
@@ -84,14 +103,14 @@ func Served(from, to Reading) measure.ServerStats {
 	return served
 }
 
-// Part is the change of one model of Options.Together between two readings.
+// Part is the change of one model of Subject.Together between two readings.
 type Part struct {
 	Model // with the version that served; the last version if none did
 	measure.ServerStats
 }
 
-// Composed returns Served for each model of Options.Together, in that order.
-func Composed(from, to Reading) []Part {
+// Composed returns Served for each model of Subject.Together, in that order.
+func Composed(from, to Counters) []Part {
 	var parts []Part
 	for i := range min(len(from.Together), len(to.Together)) {
 		all := to.Together[i]

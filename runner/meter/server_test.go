@@ -49,7 +49,7 @@ func TestServed(t *testing.T) {
 		"unloaded in between":      {[]api.ModelStatistics{counters("1", 100)}, nil, measure.ServerStats{}},
 		"a server without figures": {nil, nil, measure.ServerStats{}},
 	} {
-		got := Served(Reading{Server: c.from}, Reading{Server: c.to})
+		got := Served(Counters{Own: c.from}, Counters{Own: c.to})
 		if diff := cmp.Diff(c.want, got); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
@@ -65,7 +65,7 @@ func TestServedFromCacheOrNotAtAll(t *testing.T) {
 	to.InferenceStats.CacheHit = api.Duration{Count: 5, NS: 5000}
 	to.InferenceStats.CacheMiss = api.Duration{Count: 3, NS: 9000}
 	to.InferenceStats.Fail = api.Duration{Count: 2, NS: 700}
-	got := Served(Reading{Server: []api.ModelStatistics{from}}, Reading{Server: []api.ModelStatistics{to}})
+	got := Served(Counters{Own: []api.ModelStatistics{from}}, Counters{Own: []api.ModelStatistics{to}})
 	want := served(8)
 	want.CacheHits, want.CacheHit, want.CacheMisses, want.CacheMiss, want.Failures = 5, 5*us, 3, 9*us, 2
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -74,7 +74,7 @@ func TestServedFromCacheOrNotAtAll(t *testing.T) {
 	// If all requests of a version fail, it is still the version in use.
 	failing := from
 	failing.InferenceStats.Fail.Count = 7
-	if got := Served(Reading{Server: []api.ModelStatistics{from}}, Reading{Server: []api.ModelStatistics{failing}}); got.Failures != 7 {
+	if got := Served(Counters{Own: []api.ModelStatistics{from}}, Counters{Own: []api.ModelStatistics{failing}}); got.Failures != 7 {
 		t.Errorf("%+v, want 7 failures", got)
 	}
 }
@@ -83,12 +83,12 @@ func TestServedByAnEnsemble(t *testing.T) {
 	t.Parallel()
 	// 10 requests. The first model ran once for each, the second twice. Another version of the
 	// second is busy for other clients, but less.
-	from := Reading{
-		Server:   []api.ModelStatistics{counters("1", 0)},
+	from := Counters{
+		Own:      []api.ModelStatistics{counters("1", 0)},
 		Together: [][]api.ModelStatistics{{counters("1", 5)}, {counters("1", 0), counters("2", 0)}},
 	}
-	to := Reading{
-		Server:   []api.ModelStatistics{counters("1", 10)},
+	to := Counters{
+		Own:      []api.ModelStatistics{counters("1", 10)},
 		Together: [][]api.ModelStatistics{{counters("1", 15)}, {counters("1", 8), counters("2", 20)}},
 	}
 	if diff := cmp.Diff([]Part{{Model{"m", "1"}, served(10)}, {Model{"m", "2"}, served(20)}}, Composed(from, to)); diff != "" {

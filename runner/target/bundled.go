@@ -55,17 +55,30 @@ const (
 )
 
 // Launch starts `tuner serve` in explicit mode, on loopback ports that the kernel chooses.
-func (b Bundled) Launch(ctx context.Context, repository, library string) (runner.Engine, error) {
-	cmd := exec.Command(b.Binary, "serve",
-		"--model-control-mode=explicit", "--model-repository="+repository,
+func (b Bundled) Launch(ctx context.Context, s runner.Server) (runner.Engine, error) {
+	options := []string{"serve",
+		"--model-control-mode=explicit", "--model-repository=" + s.Repository,
 		"--http-port=0", "--grpc-port=0", "--metrics-port=0",
 		"--http-address=127.0.0.1", "--grpc-address=127.0.0.1", "--metrics-address=127.0.0.1",
 		fmt.Sprintf("--announce-fd=%d", announceFD), fmt.Sprintf("--parent-fd=%d", parentFD),
-		"--ort-library="+library)
-	cmd.Env = ortlib.Build{Library: library, Dir: filepath.Dir(library)}.Environment(os.Environ())
+		"--ort-library=" + s.Library}
+	cmd := exec.Command(b.Binary, append(options, hostPolicies(s)...)...)
+	cmd.Env = ortlib.Build{Library: s.Library, Dir: filepath.Dir(s.Library)}.Environment(os.Environ())
 	p, err := startProcess(ctx, cmd, cmp.Or(b.Start, defaultStart), cmp.Or(b.Drain, defaultDrain))
 	if err != nil {
 		return nil, err
 	}
 	return p, nil
+}
+
+// hostPolicies returns the options of a server for its host policies. They are the same for the
+// bundled engine and for a tritonserver.
+func hostPolicies(s runner.Server) []string {
+	var options []string
+	for _, p := range s.Policies {
+		for _, value := range p.Options() {
+			options = append(options, "--host-policy="+value)
+		}
+	}
+	return options
 }

@@ -9,6 +9,7 @@ import (
 
 	"tuner/engine/api"
 	"tuner/internal/children/childrentest"
+	"tuner/runner"
 )
 
 // TestServerEndsWithTuner checks that a server behind a script does not outlive a tuner that is
@@ -20,6 +21,6 @@ func TestServerEndsWithTuner(t *testing.T) {
 			t.Fatal(err)
 		}
 		never := func(api.Announcement) (api.Client, error) { return nil, errors.New("not ready") }
-		_, _ = Local{Program: program, Dial: never}.Launch(context.Background(), t.TempDir(), "")
+		_, _ = Local{Program: program, Dial: never}.Launch(context.Background(), runner.Server{Repository: t.TempDir()})
 	})
 }

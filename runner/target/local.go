@@ -49,13 +49,13 @@ const (
 // gets loopback ports that were free just before. If another program has taken one meanwhile,
 // Launch starts the program again on other ports. The program has its own ONNX Runtime and ignores
 // the library.
-func (l Local) Launch(ctx context.Context, repository, _ string) (runner.Engine, error) {
+func (l Local) Launch(ctx context.Context, s runner.Server) (runner.Engine, error) {
 	for attempt := 1; ; attempt++ {
 		at, err := freeAddresses()
 		if err != nil {
 			return nil, err
 		}
-		p, err := l.start(ctx, repository, at)
+		p, err := l.start(ctx, s, at)
 		if err == nil {
 			return p, nil
 		}
@@ -65,12 +65,13 @@ func (l Local) Launch(ctx context.Context, repository, _ string) (runner.Engine,
 	}
 }
 
-func (l Local) command(repository string, at api.Announcement) *exec.Cmd {
-	options := []string{"--model-repository=" + repository, "--model-control-mode=explicit"}
+func (l Local) command(s runner.Server, at api.Announcement) *exec.Cmd {
+	options := []string{"--model-repository=" + s.Repository, "--model-control-mode=explicit"}
 	for _, listener := range []struct{ name, address string }{{"http", at.HTTP}, {"grpc", at.GRPC}, {"metrics", at.Metrics}} {
 		host, port, _ := net.SplitHostPort(listener.address) // the address of a listener is valid
 		options = append(options, fmt.Sprintf("--%s-address=%s", listener.name, host), fmt.Sprintf("--%s-port=%s", listener.name, port))
 	}
+	options = append(options, hostPolicies(s)...)
 	cmd := exec.Command(l.Program, append(options, l.Args...)...)
 	cmd.Env = os.Environ()
 	for _, name := range slices.Sorted(maps.Keys(l.Environment)) {
@@ -94,8 +95,8 @@ func (l Local) isReady(ctx context.Context, at api.Announcement) bool {
 
 // start starts the program. It waits until the program is ready, has exited, or has taken too long.
 // A *runner.StartError means that it did not become ready; it has ended then.
-func (l Local) start(ctx context.Context, repository string, at api.Announcement) (*process, error) {
-	cmd := l.command(repository, at)
+func (l Local) start(ctx context.Context, s runner.Server, at api.Announcement) (*process, error) {
+	cmd := l.command(s, at)
 	p := &process{cmd: cmd, address: at, drain: cmp.Or(l.Drain, defaultLocalDrain), kills: hostinfo.MemoryKills(), done: make(chan struct{})}
 	written := &output{tail: &p.tail, warn: l.Warn}
 	if l.Log != "" {

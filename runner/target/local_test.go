@@ -71,7 +71,7 @@ func TestLocalServer(t *testing.T) {
 	t.Parallel()
 	l := fakeServer("server")
 	l.Log = filepath.Join(t.TempDir(), "logs", "server.log")
-	engine, err := l.Launch(t.Context(), "some/repository", "")
+	engine, err := l.Launch(t.Context(), runner.Server{Repository: "some/repository"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -101,7 +101,7 @@ func TestLocalServerWhoseLogIsFull(t *testing.T) {
 	l.Log = "/dev/full"
 	var warnings []error
 	l.Warn = func(err error) { warnings = append(warnings, err) }
-	engine, err := l.Launch(t.Context(), "some/repository", "")
+	engine, err := l.Launch(t.Context(), runner.Server{Repository: "some/repository"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -131,7 +131,7 @@ func TestLocalServerBehindAScript(t *testing.T) {
 	}
 	l := fakeServer("server")
 	l.Program = script
-	engine, err := l.Launch(t.Context(), "repository", "")
+	engine, err := l.Launch(t.Context(), runner.Server{Repository: "repository"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -160,7 +160,7 @@ func TestLocalServersThatDoNotStart(t *testing.T) {
 			if role == "mute" {
 				l.Start = 300 * time.Millisecond
 			}
-			_, err := l.Launch(t.Context(), "repository", "")
+			_, err := l.Launch(t.Context(), runner.Server{Repository: "repository"})
 			var start *runner.StartError
 			if !errors.As(err, &start) || !strings.HasPrefix(start.Reason, want) {
 				t.Errorf("ended with %v, want %q", err, want)
@@ -169,7 +169,7 @@ func TestLocalServersThatDoNotStart(t *testing.T) {
 	}
 	l := fakeServer("server")
 	l.Program = filepath.Join(t.TempDir(), "tritonserver")
-	if _, err := l.Launch(t.Context(), "repository", ""); !errors.Is(err, os.ErrNotExist) || errors.As(err, new(*runner.StartError)) {
+	if _, err := l.Launch(t.Context(), runner.Server{Repository: "repository"}); !errors.Is(err, os.ErrNotExist) || errors.As(err, new(*runner.StartError)) {
 		t.Errorf("no such program: %v, want the campaign's own error", err)
 	}
 }
@@ -183,7 +183,7 @@ func TestCancelledStartOfALocalServer(t *testing.T) {
 		cancel(stopped)
 		return runner.HTTP(at)
 	}
-	if _, err := l.Launch(ctx, "repository", ""); !errors.Is(err, stopped) {
+	if _, err := l.Launch(ctx, runner.Server{Repository: "repository"}); !errors.Is(err, stopped) {
 		t.Errorf("ended with %v, want the context's cause", err)
 	}
 }
@@ -214,7 +214,7 @@ func TestPortThatIsTakenMeanwhile(t *testing.T) {
 		})
 		return runner.HTTP(at)
 	}
-	engine, err := l.Launch(t.Context(), "repository", "")
+	engine, err := l.Launch(t.Context(), runner.Server{Repository: "repository"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -127,7 +127,11 @@ func (r *Remote) places(repository string) bool { return r.Place != "" && r.Send
 
 // Launch checks that the server answers. A server that does not answer ends the campaign, since it
 // is not a result of a trial. The server has its own ONNX Runtime and ignores the library.
-func (r *Remote) Launch(ctx context.Context, repository, _ string) (runner.Engine, error) {
+func (r *Remote) Launch(ctx context.Context, s runner.Server) (runner.Engine, error) {
+	if len(s.Policies) > 0 {
+		return nil, fmt.Errorf("cannot give models of the server at %s cores of their own: host policies are options of its start; search with isolation: [shared]", r.where())
+	}
+	repository := s.Repository
 	client, err := r.Connect(r.At)
 	if err != nil {
 		return nil, err

@@ -49,7 +49,7 @@ type loader struct {
 	stops    int
 }
 
-func (f *loader) Launch(context.Context, string, string) (runner.Engine, error) {
+func (f *loader) Launch(context.Context, runner.Server) (runner.Engine, error) {
 	f.launches++
 	return f, nil
 }

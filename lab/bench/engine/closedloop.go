@@ -20,18 +20,20 @@ func closedLoop(request api.InferRequest, concurrency int, window time.Duration)
 		if err != nil {
 			return seen{}, err
 		}
-		result, err := load.Run(ctx, load.Options{
+		part := load.Part{
 			Load: measure.Load{Concurrency: concurrency, BatchSize: 1},
 			Dial: func(ctx context.Context, _ int) (load.Conn, error) { return to.Dial(ctx, concurrency) },
 			// Each batch size may be slow at its first use, since ONNX Runtime then plans its
 			// memory again.
 			Ramp:     []int{1, 2, 4, 8, 16, 32},
 			WarmUp:   2 * time.Second,
-			Length:   func(time.Duration) time.Duration { return window },
-			More:     func([]measure.Window) bool { return false },
-			Edge:     func(context.Context, int) error { return nil },
 			Patience: 20 * time.Second,
-		})
+		}
+		result, err := load.Run(ctx, load.Options{Part: part, Windows: load.Windows{
+			Length: func([]time.Duration) time.Duration { return window },
+			More:   func([][]measure.Window) bool { return false },
+			Edge:   func(context.Context, int) error { return nil },
+		}})
 		if err != nil {
 			return seen{}, err
 		}

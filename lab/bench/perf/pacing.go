@@ -97,7 +97,7 @@ func openLoop(ctx context.Context, s *server, seed uint64, window time.Duration)
 		return pace{}, err
 	}
 	var edges [2]meter
-	result, err := load.Run(ctx, load.Options{
+	part := load.Part{
 		Load:     measure.Load{RequestRate: pacingRate, BatchSize: 1},
 		Arrivals: arrivals,
 		Dial: func(ctx context.Context, _ int) (load.Conn, error) {
@@ -106,13 +106,15 @@ func openLoop(ctx context.Context, s *server, seed uint64, window time.Duration)
 		},
 		Patience:       10 * time.Second,
 		WarmUpRequests: pacingRate / 2,
-		Length:         func(time.Duration) time.Duration { return window },
+	}
+	result, err := load.Run(ctx, load.Options{Part: part, Windows: load.Windows{
+		Length: func([]time.Duration) time.Duration { return window },
 		Edge: func(ctx context.Context, edge int) (err error) {
 			edges[edge], err = readMeter(ctx, s)
 			return err
 		},
-		More: func([]measure.Window) bool { return false },
-	})
+		More: func([][]measure.Window) bool { return false },
+	}})
 	if err != nil {
 		return pace{}, err
 	}
