@@ -22,7 +22,7 @@ func TestMemoryPolicyError(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 	for _, err := range []error{nil, unix.EINVAL} {
-		if got := MemoryPolicyError(err); got != err { //nolint:errorlint // the very same value
+		if got := MemoryPolicyError(err); got != err { //nolint:errorlint // the same value, unwrapped
 			t.Errorf("%v became %v", err, got)
 		}
 	}
