@@ -324,8 +324,8 @@ func (f fields) stamp() (int64, bool) {
 // longestRequest bounds the field request_time, in s.
 const longestRequest = 86_400
 
-// parsed is parseInstant without the reason.
+// parsed is ParseInstant without the reason.
 func parsed(text string) (int64, bool) {
-	at, err := parseInstant(text)
+	at, err := ParseInstant(text)
 	return at, err == nil
 }

@@ -105,7 +105,7 @@ func parseTable(text io.Reader) (Trace, error) {
 	table.ReuseRecord = true
 	header, err := table.Read()
 	if err != nil {
-		return Trace{}, csvError(err)
+		return Trace{}, CSVError(err)
 	}
 	column, sizeColumn := columnNamed(header, TimestampColumn), columnNamed(header, SizeColumn)
 	if column < 0 {
@@ -120,10 +120,10 @@ func parseTable(text io.Reader) (Trace, error) {
 			break
 		}
 		if err != nil {
-			return Trace{}, csvError(err)
+			return Trace{}, CSVError(err)
 		}
 		line, _ := table.FieldPos(column)
-		at, err := parseInstant(row[column])
+		at, err := ParseInstant(row[column])
 		switch {
 		case err != nil:
 			return Trace{}, lineErrorf(line, "%s", err)
@@ -169,8 +169,8 @@ func parseSize(text string) (int64, error) {
 	return size, nil
 }
 
-// csvError turns a mistake in the form of a table into a LineError.
-func csvError(err error) error {
+// CSVError turns a mistake in the form of a table into a LineError.
+func CSVError(err error) error {
 	var mistake *csv.ParseError
 	if errors.As(err, &mistake) {
 		return lineErrorf(mistake.Line, "the table is not valid CSV: %v", mistake.Err)
@@ -186,9 +186,9 @@ const (
 	latest      = 9e18 // ns: of the year 2255
 )
 
-// parseInstant reads a time stamp, in ns since 1970 or since any beginning: seconds, the time since
+// ParseInstant reads a time stamp, in ns since 1970 or since any beginning: seconds, the time since
 // 1970 in s, ms, µs or ns, or RFC 3339.
-func parseInstant(text string) (int64, error) {
+func ParseInstant(text string) (int64, error) {
 	text = strings.TrimSpace(text)
 	number, err := strconv.ParseFloat(text, 64)
 	if err != nil {
