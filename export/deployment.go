@@ -179,7 +179,7 @@ func checkOptions(t target, models []Model, o Options) []error {
 		}
 	}
 	check(len(models) > 0, "nothing to export: name the output folder of an analyzed campaign with --input")
-	check(o.Name == "" || dnsLabel(o.Name) == o.Name, "--name %q: allowed are lower-case letters, digits and -, with a letter first and no - last, at most %d", o.Name, longestName)
+	check(o.Name == "" || DNSLabel(o.Name) == o.Name, "--name %q: allowed are lower-case letters, digits and -, with a letter first and no - last, at most %d", o.Name, longestName)
 	check(imagePattern.MatchString(o.Image) && imageTag(o.Image) != "", "--image %q: an image with its tag is needed, such as %s", o.Image, DefaultImage)
 	check(o.GPUs >= GPUsAsMeasured && o.GPUs <= mostReplicas, "--gpus %d: must be from 0 to %d", o.GPUs, mostReplicas)
 	check(resourcePattern.MatchString(o.GPUResource), "--gpu-resource %q: a resource of Kubernetes is needed, such as %s or nvidia.com/mig-1g.5gb", o.GPUResource, DefaultGPUResource)

@@ -225,10 +225,10 @@ func TestDNSLabel(t *testing.T) {
 		"naïve": "na-ve", "x: y\n": "x-y", "${HOME}; rm -rf /": "home-rm-rf",
 		strings.Repeat("a", 39) + "-bc": strings.Repeat("a", 39), // cut after 40 characters, without a dash at the end
 	} {
-		if got := dnsLabel(text); got != want {
+		if got := DNSLabel(text); got != want {
 			t.Errorf("%q becomes %q, want %q", text, got, want)
 		}
-		if got := dnsLabel(want); got != want {
+		if got := DNSLabel(want); got != want {
 			t.Errorf("%q becomes %q, want it to stay", want, got)
 		}
 	}

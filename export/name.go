@@ -5,10 +5,10 @@ import "strings"
 // longestName leaves space for the targets' suffixes within the 63 characters of a label.
 const longestName = 40
 
-// dnsLabel makes a DNS-1035 label from any text. Characters other than letters and digits become
+// DNSLabel makes a DNS-1035 label from any text. Characters other than letters and digits become
 // dashes, and the first one is a letter. Kubernetes' services, KServe's names and Azure's endpoints
 // need such a label.
-func dnsLabel(text string) string {
+func DNSLabel(text string) string {
 	var b strings.Builder
 	for _, c := range strings.ToLower(text) {
 		switch {
@@ -31,7 +31,7 @@ func dnsLabel(text string) string {
 // defaultName returns the model's name, or the server's if it has several models.
 func defaultName(models []Model) string {
 	if len(models) == 1 {
-		return dnsLabel(models[0].Name)
+		return DNSLabel(models[0].Name)
 	}
 	return "triton"
 }

@@ -32,7 +32,7 @@ func verbs(con console) []*cobra.Command {
 		grouped(start, newRun(con)),
 		grouped(find, newInit(con), newProfile(con), newAnalyze(con), newOrtsweep(con)),
 		grouped(check, newPerf(con), newGate(con), newCompare(con)),
-		grouped(ship, newConvert(con), newExport(con), newServe(con)),
+		grouped(ship, newConvert(con), newExport(con), newPlan(con), newServe(con)),
 		grouped(setUp, newDoctor(con), newMCP(con), newRuntime(con), newVersion(con)),
 		[]*cobra.Command{newProbe(con)}, // hidden
 	)

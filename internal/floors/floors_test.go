@@ -22,6 +22,7 @@ var allowed = map[string][]string{
 	"report":              {"analyze", "pipeline/steps", "model/modelrepo", "model/modelconfig", "search", "search/verdict", "measure", "profile/journal", "spec", "measure/stats", "model/onnx", "model/precision/accuracy", "internal/plotstyle", "internal/terminal", "internal/parallel"}, // onnx: files and shapes of what is deployed
 	"report/result":       {"internal/hostinfo", "model/mix", "analyze", "profile/journal", "measure", "model/precision/accuracy", "search", "search/verdict", "pipeline/steps"},                                                                                                              // data: what result.json is made of
 	"export":              {"export/monitoring", "model/mix", "internal/telemetry", "report/result", "profile/journal", "model/modelrepo", "model/modelconfig", "measure", "search", "search/verdict", "internal/hostinfo"},                                                                   // journal: servers, as result.json has them; search: places
+	"export/scaling":      {"capacity", "capacity/autoscaler"},                                                                                                                                                                                                                                // a plan in, the autoscaler's YAML out
 	"export/monitoring":   {},                                                                                                                                                                                                                                                                 // figures in, rules and a dashboard out
 	"export/verify":       {"export", "runner", "model/modelrepo", "model/modelconfig", "measure", "engine/api", "model/onnx", "runner/payload", "profile", "profile/campaign", "model/precision", "spec"},
 	"report/figures":      {"model/mix", "report/result", "analyze", "pipeline/steps", "search", "search/verdict", "measure", "profile/journal", "spec", "model/precision/accuracy", "internal/terminal"}, // words and tables: it knows no format
@@ -35,6 +36,11 @@ var allowed = map[string][]string{
 	"ortsweep/snippet":    {"internal/telemetry", "model/onnx", "model/modelconfig"},
 	"gate":                {"measure/arrivals", "spec", "profile", "runner", "model/modelrepo", "model/modelconfig", "measure", "measure/stats", "internal/hostinfo", "runner/meter"},
 	"compare":             {"analyze", "measure", "measure/stats", "model/modelconfig", "profile/campaign", "report/result", "internal/durable"}, // results in, what changed out
+	"capacity":            {"internal/parallel", "measure", "report/result", "search/queuesim"},                                                  // figures in, a plan out
+	"capacity/autoscaler": {},                                                                                                                    // Kubernetes' algorithm: it knows no traffic
+	"capacity/traffic":    {"capacity/autoscaler", "measure/arrivals", "spec/traffic"},
+	"capacity/replica":    {"internal/hostinfo", "measure", "measure/arrivals", "model/modelconfig", "report/result", "search/queuesim"}, // one server: it knows no fleet
+	"capacity/output":     {"capacity", "internal/terminal"},
 	"compare/output":      {"compare", "measure", "internal/terminal", "internal/webpage"},
 	"gate/flags":          {"internal/terminal", "gate/output", "spec", "spec/document", "model/onnx"},
 	"gate/judge":          {"gate", "gate/decide", "spec", "spec/knobs", "search", "model/precision", "model/precision/places", "profile/preparation", "ort/provider", "runner", "runner/target", "measure", "model/onnx", "ort/ortlib", "internal/checksum"},
@@ -195,6 +201,7 @@ var walls = []struct {
 	{nil, []string{"ort"}, "github.com/yalue/onnxruntime_go", "package ort is the only one that touches ONNX Runtime"},
 	{nil, []string{"engine", "ort/provider/probe/child", "internal/orttest"}, "ort", "an ONNX Runtime abort must not kill a campaign: the process boundary is the contract"},
 	{nil, []string{"search"}, "search/guided", "what a strategy can tell is asked by the interfaces of search/plan, never of its type"},
+	{[]string{"capacity"}, []string{"capacity/traffic"}, "os", "a plan depends on its question alone"},
 	{[]string{"search"}, nil, "os", "search is pure: replayable and benchmarked in seconds"},
 	{[]string{"search"}, nil, "internal/durable", "search is pure: it writes no files"},
 	{[]string{"search"}, nil, "net", "search is pure: replayable and benchmarked in seconds"},

@@ -1,0 +1,111 @@
+package output
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+
+	"tuner/capacity"
+	"tuner/internal/golden"
+	"tuner/measure"
+)
+
+// plan is an answer with all parts.
+func plan() capacity.Plan {
+	best := capacity.Fleet{
+		About: "chosen", Type: "c7i", Configuration: "config_1", Setup: "2 × int8, batch 8",
+		Scaling: capacity.Scaling{Scaler: capacity.HPA, Min: 2, Max: 14, Target: 312.5, Down: 120, Window: 60, Startup: 30},
+		Cost:    12.34, Hours: 34.6, Within: 0.9931, WorstDay: 0.9905, P50: 0.012, P99: 0.041, Mean: 1.44, Peak: 11, Changes: 20,
+	}
+	cheaper := best
+	cheaper.About, cheaper.Cost, cheaper.WorstDay = "misses the limit: 330 requests/s per replica", 12.1, 0.9871
+	fixed := best
+	fixed.About, fixed.Cost, fixed.Scaling = "no autoscaler", 30, capacity.Scaling{Scaler: capacity.Fixed, Min: 11, Max: 11, Startup: 30}
+	usual := best
+	usual.About, usual.Cost = "on 80 % CPU", 16
+	ideal := best
+	ideal.About, ideal.Cost = "clairvoyant", 12
+	return capacity.Plan{
+		Format: capacity.Format, Status: capacity.Satisfied, Summary: "2 to 14 replicas of config_1 on c7i: cost 12.34 a day.", Model: "minilm",
+		Asked: capacity.Asked{
+			Traffic: "peak 400/s, office hours, for a week", Days: 7, Requests: 1e8, Mean: 123, Peak: 412, Dispersion: 1.5, Limit: 0.05, Share: 0.99,
+			Balancer: "random", Scaler: capacity.HPA, Window: 60, MinReplicas: 1, MaxReplicas: 100, Step: 15, Seed: 1,
+		},
+		Best: best, Alternatives: []capacity.Fleet{cheaper, fixed}, Usual: &usual, Clairvoyant: ideal,
+		Configurations: []capacity.Candidate{{
+			Type: "c7i", Configuration: "config_1", Setup: "2 × int8, batch 8", Price: 0.357, Capacity: 400, Safe: 350, LeastCost: 12, Tried: 9,
+			Checks: []capacity.Check{{Load: measure.Load{Concurrency: 8, BatchSize: 1}, Measured: 0.025, Simulated: 0.026}},
+		}},
+		Notes: []string{"No price is known."},
+	}
+}
+
+func TestText(t *testing.T) {
+	t.Parallel()
+	var b bytes.Buffer
+	if err := WriteText(&b, plan(), true); err != nil {
+		t.Fatal(err)
+	}
+	golden.Check(t, filepath.Join("testdata", "plan.txt"), b.String())
+}
+
+func TestMarkdown(t *testing.T) {
+	t.Parallel()
+	var b bytes.Buffer
+	if err := WriteMarkdown(&b, plan(), true); err != nil {
+		t.Fatal(err)
+	}
+	golden.Check(t, filepath.Join("testdata", "plan.md"), b.String())
+}
+
+// The JSON form has the whole plan.
+func TestJSON(t *testing.T) {
+	t.Parallel()
+	var b bytes.Buffer
+	if err := WriteJSON(&b, plan()); err != nil {
+		t.Fatal(err)
+	}
+	var got capacity.Plan
+	if err := json.Unmarshal(b.Bytes(), &got); err != nil || !reflect.DeepEqual(got, plan()) {
+		t.Errorf("%+v, %v", got, err)
+	}
+}
+
+// Without the flag, the explanation is left out.
+func TestExplanationIsAskedFor(t *testing.T) {
+	t.Parallel()
+	var b bytes.Buffer
+	if err := WriteText(&b, plan(), false); err != nil || strings.Contains(b.String(), "Simulated") {
+		t.Errorf("%v: %s", err, b.String())
+	}
+}
+
+// Names from files cannot change what a reader sees.
+func TestHostileNames(t *testing.T) {
+	t.Parallel()
+	p := plan()
+	p.Best.Configuration, p.Model = "a|b\x1b[2J<script>", "x\n# y"
+	var text, markdown bytes.Buffer
+	if err := errors.Join(WriteText(&text, p, true), WriteMarkdown(&markdown, p, true)); err != nil {
+		t.Fatal(err)
+	}
+	if strings.Contains(text.String(), "\x1b") || strings.Contains(markdown.String(), "<script>") || strings.Contains(markdown.String(), "\n# y") || strings.Contains(markdown.String(), "a|b") {
+		t.Errorf("%q\n%q", text.String(), markdown.String())
+	}
+}
+
+type failing struct{}
+
+func (failing) Write([]byte) (int, error) { return 0, io.ErrClosedPipe }
+
+func TestWriteErrors(t *testing.T) {
+	t.Parallel()
+	if WriteText(failing{}, plan(), true) == nil || WriteMarkdown(failing{}, plan(), true) == nil || WriteJSON(failing{}, plan()) == nil {
+		t.Error("a lost output is no error")
+	}
+}

@@ -1,0 +1,126 @@
+package output
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"tuner/capacity"
+	"tuner/internal/terminal"
+)
+
+// head is the answer, and how it scales.
+func head(p capacity.Plan) []string {
+	s := p.Best.Scaling
+	lines := []string{p.Summary}
+	if s.Min == s.Max {
+		lines = append(lines, fmt.Sprintf("A fixed number: %s. A pod starts in %s.", p.Best.Replicas(), duration(s.Startup)))
+	} else {
+		lines = append(lines, fmt.Sprintf("%s: %d to %d replicas, %.4g requests/s per replica as a mean over %s, scales down after %s. A pod starts in %s.",
+			scalerName(s.Scaler), s.Min, s.Max, s.Target, duration(s.Window), duration(s.Down), duration(s.Startup)))
+	}
+	a := p.Asked
+	return append(lines, fmt.Sprintf("Traffic: %s: %.4g requests/s on average, %.4g at the peak. Balancer: %s.", a.Traffic, a.Mean, a.Peak, a.Balancer))
+}
+
+func scalerName(s capacity.Scaler) string {
+	if s == capacity.KEDA {
+		return "KEDA"
+	}
+	return "HorizontalPodAutoscaler"
+}
+
+func duration(seconds float64) string {
+	text := time.Duration(seconds * float64(time.Second)).String()
+	if strings.HasSuffix(text, "m0s") {
+		return strings.TrimSuffix(text, "0s")
+	}
+	return text
+}
+
+// fleets compares the chosen fleet with others.
+func fleets(p capacity.Plan) table {
+	cost := "Cost/day"
+	if p.Best.Cost == 0 {
+		cost = "Hours/day"
+	}
+	t := table{columns: []terminal.Column{
+		{Title: "Fleet"}, {Title: "Config"}, {Title: "Replicas", Right: true}, {Title: cost, Right: true}, {Title: "Of chosen", Right: true},
+		{Title: "Within", Right: true}, {Title: "Worst day", Right: true}, {Title: "p99 ms", Right: true},
+	}}
+	add := func(f capacity.Fleet) {
+		value, chosen := f.Cost, p.Best.Cost
+		if chosen == 0 {
+			value, chosen = f.Hours, p.Best.Hours
+		}
+		replicas := fmt.Sprintf("%d–%d", f.Scaling.Min, f.Scaling.Max)
+		if f.Scaling.Min == f.Scaling.Max {
+			replicas = fmt.Sprint(f.Scaling.Min)
+		}
+		t.rows = append(t.rows, []string{
+			f.About, f.Configuration, replicas, fmt.Sprintf("%.4g", value), fmt.Sprintf("%.2f ×", value/chosen),
+			percent(f.Within), percent(f.WorstDay), fmt.Sprintf("%.3g", 1000*f.P99),
+		})
+	}
+	add(p.Best)
+	for _, f := range p.Alternatives {
+		add(f)
+	}
+	for _, f := range []*capacity.Fleet{p.Usual, p.UsualDefault, &p.Clairvoyant} {
+		if f != nil {
+			add(*f)
+		}
+	}
+	return t
+}
+
+func percent(share float64) string { return fmt.Sprintf("%.2f %%", 100*share) }
+
+// candidates lists the configurations that were considered.
+func candidates(p capacity.Plan) table {
+	t := table{columns: []terminal.Column{
+		{Title: "Machine"}, {Title: "Config"}, {Title: "Setup"}, {Title: "Price/h", Right: true}, {Title: "Capacity/s", Right: true},
+		{Title: "Within limit/s", Right: true}, {Title: "Least/day", Right: true}, {Title: "Tried", Right: true},
+	}}
+	for _, c := range p.Configurations {
+		t.rows = append(t.rows, []string{
+			c.Type, c.Configuration, c.Setup, number(c.Price), number(c.Capacity), number(c.Safe), number(c.LeastCost), fmt.Sprint(c.Tried),
+		})
+	}
+	return t
+}
+
+// number is empty for an unknown number.
+func number(x float64) string {
+	if x == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%.4g", x)
+}
+
+// checks compares the simulation with what was measured.
+func checks(p capacity.Plan) table {
+	t := table{columns: []terminal.Column{
+		{Title: "Config"}, {Title: "Load"}, {Title: "Measured p99 ms", Right: true}, {Title: "Simulated p99 ms", Right: true},
+	}}
+	for _, c := range p.Configurations {
+		for _, k := range c.Checks {
+			t.rows = append(t.rows, []string{c.Configuration, k.Load.String(), number(1000 * k.Measured), number(1000 * k.Simulated)})
+		}
+	}
+	return t
+}
+
+// explanation says how the plan was found, and what it assumes.
+func explanation(p capacity.Plan) []string {
+	a := p.Asked
+	return []string{
+		fmt.Sprintf("The traffic is simulated in steps of %s, in which the autoscaler looks once. Within a step, requests have the latencies of a steady state, "+
+			"which an event simulation of one server predicts at its rate. Requests beyond the capacity wait, and are carried over.", duration(a.Step)),
+		"Capacity is the highest rate of a replica. Within limit is the rate at which the asked share keeps the limit. Least is what a clairvoyant would cost.",
+		fmt.Sprintf("A setting counts if %.4g %% of the requests of each day keep %.4g ms. Of those, the cheapest is chosen.", 100*a.Share, 1000*a.Limit),
+		fmt.Sprintf("The requests of a second have %.3g × the variance of independent users.", a.Dispersion),
+		"The metric is the rate of answered requests. It lags by one scrape of 15 s, and cannot exceed the capacity of the pods that are ready.",
+		"A pod costs from the wish for it to its removal. Its last seconds, and nodes that the cluster has to start, are not simulated.",
+	}
+}

@@ -1,0 +1,249 @@
+// Package replica is one server of a configuration under any rate of requests: a simulation that
+// follows the figures of an analyzed campaign.
+//
+// A campaign measures closed loops, and a service gets requests that do not wait for each other. Package
+// queuesim simulates these on the measured times of batches. The times are scaled until the simulation
+// of the measured loads has the measured latencies. Package capacity makes a fleet of replicas. This
+// package chooses nothing.
+package replica
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"tuner/internal/hostinfo"
+	"tuner/measure"
+	"tuner/model/modelconfig"
+	"tuner/report/result"
+	"tuner/search/queuesim"
+)
+
+// Replica is one server of a configuration. It is immutable.
+type Replica struct {
+	Type          string // of machine, as the user named its result
+	Configuration string
+	Setup         string  // for people: "2 instances × 1 thread, int8, batch 8"
+	Price         float64 // per hour; 0: unknown
+	IsDefault     bool
+	Rows          int // inferences in each request
+	Batcher       queuesim.Batcher
+	Curve         queuesim.ServiceCurve
+	Capacity      float64       // requests/s that it answers at most
+	Launch        time.Duration // longest measured launch until the model was loaded; 0: unknown
+	Cores         float64       // of its machine: what a pod asks for
+	Usage         []Usage       // processor time at measured rates, ascending
+	Checks        []Check
+}
+
+// Usage is the processor time that a replica uses at a rate.
+type Usage struct {
+	Rate  float64 // requests/s
+	Cores float64
+}
+
+// Check compares the simulation with a measured load.
+type Check struct {
+	Load      measure.Load
+	Measured  float64 // s, 99th percentile of the latency
+	Simulated float64 // s
+}
+
+// usedPoints is the number of measured loads that a simulation follows: the lowest, the best and the
+// highest say where it bends.
+const usedPoints = 3
+
+// Of makes the replica of a configuration. machine is the result's; seed is of the simulations. It
+// returns an error for a configuration whose figures do not say how long a batch takes.
+func Of(kind string, r result.Result, c result.Configuration, seed uint64) (Replica, error) {
+	x := Replica{Type: kind, Configuration: c.Name, IsDefault: c.Default, Price: r.Goal.Price, Rows: 1, Setup: setupText(c.Setup)}
+	if c.BestLoad != nil {
+		x.Rows = max(1, c.BestLoad.BatchSize)
+	}
+	config, err := modelconfig.Parse("config of "+c.Name, []byte(c.Config))
+	if err != nil {
+		return Replica{}, err
+	}
+	x.Batcher = queuesim.Batcher{Instances: 1, MaxBatch: int(max(config.GetMaxBatchSize(), 1))}
+	if c.Setup.Instances != nil {
+		x.Batcher.Instances = max(1, *c.Setup.Instances)
+	}
+	if d := config.GetDynamicBatching(); d != nil {
+		x.Batcher.Dynamic, x.Batcher.Delay = true, time.Duration(d.GetMaxQueueDelayMicroseconds())*time.Microsecond
+		for _, size := range d.GetPreferredBatchSize() {
+			x.Batcher.Preferred = append(x.Batcher.Preferred, int(size))
+		}
+	}
+	if x.Rows > x.Batcher.MaxBatch {
+		return Replica{}, fmt.Errorf("%s takes %d inferences at once, and its requests have %d", c.Name, x.Batcher.MaxBatch, x.Rows)
+	}
+	points := chosen(c.Points, x.Rows, c.BestLoad)
+	if x.Curve, err = curveOf(r, c, x.Batcher, points); err != nil {
+		return Replica{}, err
+	}
+	if x.Launch = longestLaunch(c); x.Launch == 0 { // its engine was reconfigured: others of the model were launched
+		for _, other := range r.Configurations {
+			x.Launch = max(x.Launch, longestLaunch(other))
+		}
+	}
+	x.addUsage(r, c)
+	x.fit(points, seed)
+	return x, nil
+}
+
+// longestLaunch returns the longest measured launch of a configuration; 0 if it was not launched.
+func longestLaunch(c result.Configuration) (longest time.Duration) {
+	for _, p := range c.Points {
+		seconds := p.Launch
+		if p.Searched != nil {
+			seconds = max(seconds, p.Searched.Launch)
+		}
+		longest = max(longest, time.Duration(min(seconds, longestBatch)*float64(time.Second)))
+	}
+	return longest
+}
+
+// chosen returns the points of a client batch that a simulation follows.
+func chosen(all []result.Point, rows int, best *measure.Load) (points []result.Point) {
+	for _, p := range all {
+		if max(1, p.Load.BatchSize) == rows && p.Values[measure.LatencyAvg].Value > 0 && p.Values[measure.Throughput].Value > 0 {
+			points = append(points, p)
+		}
+	}
+	slices.SortStableFunc(points, func(a, b result.Point) int { return cmp.Compare(a.Load.Level(), b.Load.Level()) })
+	if len(points) <= usedPoints {
+		return points
+	}
+	at := len(points) / 2
+	if best != nil {
+		at = max(1, slices.IndexFunc(points, func(p result.Point) bool { return p.Load == *best }))
+	}
+	last := len(points) - 1
+	if at == last {
+		at--
+	}
+	return []result.Point{points[0], points[at], points[last]}
+}
+
+// setupText describes a server's setup.
+func setupText(s result.Setup) string {
+	text := s.Precision
+	if s.Instances != nil {
+		text = fmt.Sprintf("%d × %s", *s.Instances, text)
+	}
+	if s.MaxBatchSize != nil && *s.MaxBatchSize > 1 {
+		text += fmt.Sprintf(", batch %d", *s.MaxBatchSize)
+	}
+	return text
+}
+
+// curveOf returns the times of batches: those of the campaign's service trials, or those that
+// the measured loads imply.
+func curveOf(r result.Result, c result.Configuration, b queuesim.Batcher, points []result.Point) (queuesim.ServiceCurve, error) {
+	if r.Explanation != nil {
+		for _, s := range r.Explanation.Subjects {
+			if k := s.ServiceCurve; s.Name == c.Name && k != nil && len(k.Sizes) > 0 && len(k.Alone) == len(k.Sizes) && (len(k.Crowded) == 0 || len(k.Crowded) == len(k.Sizes)) {
+				curve := queuesim.ServiceCurve{Sizes: k.Sizes, Alone: k.Alone, Crowded: k.Crowded, Overhead: max(0, k.Overhead)}
+				return curve, check(c.Name, curve)
+			}
+		}
+	}
+	times := map[int][]float64{}
+	overhead := math.Inf(1)
+	for _, p := range points {
+		batch, seconds, rest, ok := batchOf(p, b)
+		if ok {
+			times[batch], overhead = append(times[batch], seconds), min(overhead, rest)
+		}
+	}
+	if len(times) == 0 {
+		return queuesim.ServiceCurve{}, fmt.Errorf("the figures of %s do not say how long a batch takes: they lack throughput, latency_avg, or mean_batch", c.Name)
+	}
+	var curve queuesim.ServiceCurve
+	longest := 0.0
+	for size := range b.MaxBatch + 1 {
+		if list := times[size]; len(list) > 0 {
+			longest = max(longest, slices.Min(list)) // a larger batch never takes less time
+			curve.Sizes, curve.Alone = append(curve.Sizes, size), append(curve.Alone, longest)
+		}
+	}
+	curve.Overhead = overhead
+	return curve, check(c.Name, curve)
+}
+
+// check refuses times that no server has.
+func check(name string, c queuesim.ServiceCurve) error {
+	for i, size := range c.Sizes {
+		if size < 1 || i > 0 && size <= c.Sizes[i-1] {
+			return fmt.Errorf("the service curve of %s has the batch sizes %v: they must ascend from 1", name, c.Sizes)
+		}
+	}
+	for _, seconds := range slices.Concat(c.Alone, c.Crowded, []float64{1e-9 + c.Overhead}) {
+		if !(seconds > 0 && seconds < longestBatch) {
+			return fmt.Errorf("the service curve of %s has a time of %g s: it must be above 0 and below %g s", name, seconds, float64(longestBatch))
+		}
+	}
+	return nil
+}
+
+// longestBatch bounds the time of a batch in s. It detects files that are no result.
+const longestBatch = 3600
+
+// batchOf returns the mean batch of a measured load, the seconds that such a batch takes with the
+// instances busy, and the seconds of a request outside of queue and instance.
+func batchOf(p result.Point, b queuesim.Batcher) (batch int, seconds, overhead float64, ok bool) {
+	rows := max(1, p.Load.BatchSize)
+	mean := p.MeanBatch
+	if mean == 0 && (b.MaxBatch == 1 || !b.Dynamic) {
+		mean = float64(rows)
+	}
+	if batch = int(math.Round(mean)); batch < 1 || batch > b.MaxBatch {
+		return 0, 0, 0, false
+	}
+	value := func(m measure.Metric) float64 { return p.Values[m].Value }
+	if seconds = value(measure.ComputeInput) + value(measure.ComputeInfer) + value(measure.ComputeOutput); seconds > 0 {
+		return batch, seconds, max(0, value(measure.LatencyAvg)-value(measure.QueueTime)-seconds), true
+	}
+	busy := float64(b.Instances)
+	if p.Load.Concurrency > 0 {
+		busy = min(busy, math.Ceil(float64(p.Load.Concurrency*rows)/mean))
+	}
+	return batch, busy * mean / value(measure.Throughput), 0, true
+}
+
+// addUsage adds the machine's cores and the processor time at measured rates.
+func (x *Replica) addUsage(r result.Result, c result.Configuration) {
+	var host hostinfo.Host
+	if r.Machine != nil && json.Unmarshal(r.Machine, &host) == nil && host.CPU.Logical > 0 {
+		x.Cores = float64(host.UsableCores())
+	}
+	for _, p := range c.Points {
+		if cores := p.Values[measure.CPU].Value; cores > 0 && max(1, p.Load.BatchSize) == x.Rows {
+			x.Usage = append(x.Usage, Usage{p.Values[measure.Throughput].Value / float64(x.Rows), cores})
+		}
+	}
+	slices.SortFunc(x.Usage, func(a, b Usage) int { return cmp.Compare(a.Rate, b.Rate) })
+	if len(x.Usage) > 0 && x.Cores == 0 {
+		x.Cores = math.Ceil(slices.MaxFunc(x.Usage, func(a, b Usage) int { return cmp.Compare(a.Cores, b.Cores) }).Cores)
+	}
+}
+
+// UsageAt returns the cores that a replica uses at a rate in requests/s: linear between the measured
+// rates, and at most the highest. 0: unknown.
+func (x *Replica) UsageAt(rate float64) float64 {
+	before := Usage{}
+	for _, u := range x.Usage {
+		if u.Rate <= before.Rate {
+			continue
+		}
+		u.Cores = max(u.Cores, before.Cores) // a disturbed measurement
+		if rate <= u.Rate {
+			return before.Cores + (u.Cores-before.Cores)*(rate-before.Rate)/(u.Rate-before.Rate)
+		}
+		before = u
+	}
+	return before.Cores
+}

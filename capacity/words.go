@@ -1,0 +1,88 @@
+package capacity
+
+import (
+	"fmt"
+	"math"
+	"time"
+
+	"tuner/capacity/traffic"
+)
+
+// summary says the answer in a few sentences.
+func summary(p *Plan) string {
+	b := &p.Best
+	share := fmt.Sprintf("%s of the requests within %s (%s on the worst day)", percent(b.Within), milliseconds(p.Asked.Limit), percent(b.WorstDay))
+	if p.Status == Infeasible {
+		return fmt.Sprintf("No fleet of %d to %d replicas answers %s of each day's requests within %s. The nearest is %s: %s.",
+			p.Asked.MinReplicas, p.Asked.MaxReplicas, percent(p.Asked.Share), milliseconds(p.Asked.Limit), fleetText(b), share)
+	}
+	return fmt.Sprintf("%s: %s, %s.", fleetText(b), CostText(b), share)
+}
+
+// fleetText describes a fleet: "3 to 12 replicas of config_5 on c7i".
+func fleetText(f *Fleet) string {
+	return fmt.Sprintf("%s of %s on %s", f.Replicas(), f.Configuration, f.Type)
+}
+
+// Replicas describes the number of replicas: "4 replicas", "3 to 12 replicas".
+func (f *Fleet) Replicas() string {
+	if f.Scaling.Min == f.Scaling.Max {
+		if f.Scaling.Min == 1 {
+			return "1 replica"
+		}
+		return fmt.Sprintf("%d replicas", f.Scaling.Min)
+	}
+	return fmt.Sprintf("%d to %d replicas", f.Scaling.Min, f.Scaling.Max)
+}
+
+// CostText describes what a fleet costs: "cost 12.3 a day", or without a price "120.5 replica hours a
+// day".
+func CostText(f *Fleet) string {
+	if f.Cost > 0 {
+		return fmt.Sprintf("cost %.4g a day", f.Cost)
+	}
+	return fmt.Sprintf("%.4g replica hours a day", f.Hours)
+}
+
+// percent describes a share with the digits that tell it from 1.
+func percent(share float64) string {
+	if share > 0.9995 && share < 1 {
+		return ">99.95 %"
+	}
+	return fmt.Sprintf("%.4g %%", 100*share)
+}
+
+func milliseconds(seconds float64) string { return fmt.Sprintf("%.4g ms", seconds*1000) }
+
+// notes says what limits the trust in a plan.
+func (s *searcher) notes(chosen *attempt) (list []string) {
+	t := s.q.Traffic
+	if t.Length() < 24*time.Hour {
+		list = append(list, fmt.Sprintf("The traffic covers %.3g hours. A day with its waves is needed for a cost per day.", t.Length().Hours()))
+	}
+	if t.IsDrawn {
+		list = append(list, fmt.Sprintf("Requests are drawn around the rates as independent users send them. A trace of instants has its own bursts within %v.", traffic.Step))
+	}
+	if s.q.Startup < 0 && chosen.site.replica.Launch == 0 {
+		list = append(list, fmt.Sprintf("The result has no launch time, so a pod is taken to start in %v. --startup says it better.", PodOverhead))
+	}
+	worst := 0.0
+	for _, c := range chosen.site.replica.Checks {
+		if c.Measured > 0 {
+			worst = max(worst, math.Abs(c.Simulated/c.Measured-1))
+		}
+	}
+	if worst > trusted {
+		list = append(list, fmt.Sprintf("The simulation of %s misses a measured p99 by %.2g %%.", chosen.site.replica.Configuration, 100*worst))
+	}
+	if chosen.o.shortfall > 0 {
+		list = append(list, fmt.Sprintf("At the end %.3g requests still wait: the replicas answer less than comes.", chosen.o.shortfall))
+	}
+	if chosen.site.replica.Price == 0 {
+		list = append(list, "No price is known: costs are replica hours. --price says what a replica costs per hour.")
+	}
+	return list
+}
+
+// trusted is the error of a simulated 99th percentile beyond which a plan says so.
+const trusted = 0.2

@@ -1,0 +1,58 @@
+package cli
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"tuner/capacity"
+	"tuner/export/scaling"
+	"tuner/internal/cli/arguments"
+	"tuner/internal/cli/planning"
+	"tuner/internal/terminal"
+	"tuner/search/queuesim"
+)
+
+func newPlan(con console) *cobra.Command {
+	o := planning.Options{Out: con.out, Err: con.err}
+	cmd := verb(&cobra.Command{
+		Use:   "plan RESULT… --traffic TRAFFIC",
+		Short: "Find how many replicas a traffic needs, and their autoscaler",
+		Long: `Finds the fleet that serves a traffic at the lowest cost while each day's requests keep a limit on their latency. The answer is a machine type, a
+configuration, the number of replicas, and a HorizontalPodAutoscaler or KEDA's ScaledObject. The command simulates replicas behind a balancer, with the
+measured service times and Kubernetes' autoscaling algorithm. It measures nothing, and needs no cluster. A result is the output folder of an analyzed campaign, or its result.json.
+Several results are of the same model on several types of machines.
+
+` + planning.TrafficHelp + `
+
+docs/how-to/plan.md explains the figures.`,
+		Example: `  tuner plan out/minilm --traffic week.csv
+  tuner plan out/minilm --traffic "peak 400/s, office hours" --price 0.357 --explain
+  tuner plan out/c7i out/c7g --price c7i=0.357 --price c7g=0.29 --traffic week.csv --p99 50ms
+  tuner plan out/minilm --traffic week.csv --format autoscaler -o autoscaler.yaml`,
+		Args: arguments.Usage(cobra.MinimumNArgs(1)),
+		RunE: func(_ *cobra.Command, args []string) error { return planning.Run(o, args) },
+	})
+	planFlags(cmd.Flags(), &o)
+	return cmd
+}
+
+func planFlags(flags *pflag.FlagSet, o *planning.Options) {
+	flags.SortFlags = false
+	flags.StringVar(&o.Traffic, "traffic", "", "the `traffic`: a file, a curve, or words")
+	flags.DurationVar(&o.P99, "p99", 0, "`limit` that 99 % of each day's requests must keep (default: the result's own limit on a percentile)")
+	flags.StringArrayVar(&o.Prices, "price", nil, "`price` of a replica per hour, or NAME=PRICE with the name of a result's folder; may be repeated (default: the result's)")
+	flags.StringVar(&o.Autoscaler, "autoscaler", string(capacity.HPA), "what changes the number of replicas: hpa, keda or fixed")
+	flags.StringVar(&o.Balancer, "balancer", string(queuesim.Random), "how requests are spread: random (a Service of Kubernetes), round_robin (gRPC clients) or least_requests (a mesh)")
+	flags.DurationVar(&o.Startup, "startup", -1, fmt.Sprintf("`time` from the wish for a pod to its first request (default: the measured launch and %v)", capacity.PodOverhead))
+	flags.Lookup("startup").DefValue = ""
+	flags.DurationVar(&o.Window, "metric-window", capacity.DefaultWindow, "`time` over which the autoscaler's metric is a mean")
+	flags.IntVar(&o.Min, "min-replicas", 1, "least `number` of replicas")
+	flags.IntVar(&o.Max, "max-replicas", capacity.DefaultMax, "largest `number` of replicas")
+	flags.StringVar(&o.Name, "name", "", "`name` of the Deployment in the autoscaler (default: as 'tuner export' names it)")
+	flags.StringVar(&o.Prometheus, "prometheus", scaling.DefaultPrometheus, "`address` of Prometheus, for KEDA")
+	flags.BoolVar(&o.Explain, "explain", false, "also show the configurations, the simulation beside what was measured, and what is assumed")
+	terminal.AddFormat(flags, &o.Format, "`format` of the plan: text, markdown, json or autoscaler (the object's YAML)")
+	flags.StringVarP(&o.File, "output-file", "o", "", "`file` to write in place of stdout")
+}

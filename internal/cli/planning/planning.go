@@ -1,0 +1,249 @@
+// Package planning is what `tuner plan` does: it reads results and a traffic, and writes the plan.
+// Package capacity finds it.
+package planning
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"tuner/capacity"
+	"tuner/capacity/output"
+	"tuner/capacity/replica"
+	"tuner/capacity/traffic"
+	"tuner/export"
+	"tuner/export/scaling"
+	"tuner/internal/cli/arguments"
+	"tuner/internal/durable"
+	"tuner/internal/exit"
+	"tuner/report/result"
+	"tuner/search/queuesim"
+)
+
+// TrafficHelp describes the forms of a traffic for the help.
+const TrafficHelp = `The traffic is one of these: a CSV file with a column timestamp, a request a row. A CSV file with timestamp and rate, or requests. A curve of
+rates over a day such as "{0h: 20, 9h: 400, 18h: 300, 24h: 20}". Words such as "peak 400/s, office hours".`
+
+// Options are the flags, and where the output goes.
+type Options struct {
+	Out, Err   io.Writer
+	Traffic    string
+	P99        time.Duration // 0: the result's limit
+	Prices     []string      // PRICE, or NAME=PRICE
+	Autoscaler string
+	Balancer   string
+	Startup    time.Duration // below 0: as measured
+	Window     time.Duration
+	Min, Max   int
+	Name       string // of the Deployment; "": of the model
+	Prometheus string
+	Explain    bool
+	Format     string // text, markdown, json or autoscaler
+	File       string // to write in place of Out; "": Out
+}
+
+// seed is that of all plans: the same question has the same answer.
+const seed = 1
+
+// Run plans for the results in the paths. Errors carry their exit code.
+func Run(o Options, paths []string) error {
+	if err := arguments.CheckFormatOf(o.Format, []string{"text", "markdown", "json", "autoscaler"}); err != nil {
+		return err
+	}
+	if o.Traffic == "" {
+		return exit.Usagef("no traffic is given: use --traffic with %s", traffic.Forms)
+	}
+	q, err := o.question()
+	if err != nil {
+		return exit.With(exit.Usage, err)
+	}
+	results, err := readResults(paths)
+	if err != nil {
+		return exit.With(exit.Usage, err)
+	}
+	if err := o.addPrices(results); err != nil {
+		return exit.With(exit.Usage, err)
+	}
+	if err := o.addLimit(&q, results); err != nil {
+		return exit.With(exit.Usage, err)
+	}
+	if q.Traffic, err = traffic.Read(o.Traffic, seed); err != nil {
+		return exit.With(exit.Usage, err)
+	}
+	p, err := plan(q, results)
+	if err != nil {
+		return exit.With(exit.Usage, err)
+	}
+	if err := o.write(p); err != nil {
+		return err
+	}
+	if p.Status == capacity.Infeasible {
+		return exit.With(exit.Infeasible, errors.New("the limit cannot be kept: raise it or --max-replicas, or name a result with a faster configuration"))
+	}
+	return nil
+}
+
+// question returns what the flags alone say.
+func (o *Options) question() (capacity.Question, error) {
+	q := capacity.Question{
+		Balancer: queuesim.Balancer(o.Balancer), Scaler: capacity.Scaler(o.Autoscaler), Startup: o.Startup, Window: o.Window,
+		Min: o.Min, Max: o.Max, Seed: seed,
+	}
+	var errs []error
+	if !slices.Contains(queuesim.Balancers(), q.Balancer) {
+		errs = append(errs, fmt.Errorf("--balancer %q: allowed are random, round_robin and least_requests", o.Balancer))
+	}
+	if !slices.Contains(capacity.Scalers(), q.Scaler) {
+		errs = append(errs, fmt.Errorf("--autoscaler %q: allowed are hpa, keda and fixed", o.Autoscaler))
+	}
+	if o.Name != "" && export.DNSLabel(o.Name) != o.Name {
+		errs = append(errs, fmt.Errorf("--name %q: allowed are lower-case letters, digits and -, with a letter first and no - last", o.Name))
+	}
+	if o.P99 < 0 {
+		errs = append(errs, fmt.Errorf("--p99 %v: must be above 0", o.P99))
+	}
+	return q, errors.Join(errs...)
+}
+
+// named is a result with the name of its type of machine.
+type named struct {
+	name, path string
+	result     result.Result
+}
+
+// readResults reads results. Those of one name get their paths as names.
+func readResults(paths []string) (list []named, err error) {
+	for _, path := range paths {
+		file := path
+		if info, err := os.Stat(path); err == nil && info.IsDir() {
+			file = filepath.Join(path, result.FileName)
+		}
+		text, err := os.ReadFile(file)
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil, fmt.Errorf("no analyzed result in %q: run 'tuner analyze %s' first, or name its output folder", path, path)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("cannot read %q: %w", file, durable.Cause(err))
+		}
+		r, err := result.Parse(file, text)
+		if err != nil {
+			return nil, err
+		}
+		absolute, err := filepath.Abs(file)
+		if err != nil {
+			return nil, fmt.Errorf("cannot name %q: %w", file, err)
+		}
+		list = append(list, named{filepath.Base(filepath.Dir(absolute)), path, r})
+	}
+	for i := range list {
+		for k := range list[:i] {
+			if list[k].name == list[i].name {
+				list[k].name, list[i].name = list[k].path, list[i].path
+			}
+			if list[k].result.Model != list[i].result.Model {
+				return nil, fmt.Errorf("%s is of the model %q and %s of %q: a plan is for one model on several types of machines",
+					list[k].path, list[k].result.Model, list[i].path, list[i].result.Model)
+			}
+		}
+	}
+	return list, nil
+}
+
+// addPrices sets the prices of results.
+func (o *Options) addPrices(results []named) error {
+	for _, text := range o.Prices {
+		name, number, hasName := strings.Cut(text, "=")
+		if !hasName {
+			name, number = "", text
+		}
+		price, err := strconv.ParseFloat(number, 64)
+		if err != nil || !(price > 0) || math.IsInf(price, 0) {
+			return fmt.Errorf("--price %q: must be a number above 0, or NAME=NUMBER", text)
+		}
+		found := false
+		var names []string
+		for i := range results {
+			names = append(names, results[i].name)
+			if !hasName || results[i].name == name {
+				results[i].result.Goal.Price, found = price, true
+			}
+		}
+		if !found {
+			return fmt.Errorf("--price %q: there is no result %q; the results are %s", text, name, strings.Join(names, ", "))
+		}
+	}
+	if len(results) > 1 {
+		for _, r := range results {
+			if r.result.Goal.Price == 0 {
+				return fmt.Errorf("the price of %s is unknown: types of machines compare by their prices; use --price %s=NUMBER", r.path, r.name)
+			}
+		}
+	}
+	return nil
+}
+
+// addLimit sets the limit: --p99, or that of the first result on a percentile.
+func (o *Options) addLimit(q *capacity.Question, results []named) error {
+	const p99 = 0.99
+	if q.Limit, q.Share = o.P99, p99; o.P99 > 0 {
+		return nil
+	}
+	for _, c := range results[0].result.Goal.Constraints {
+		if quantile, ok := c.Metric.Quantile(); ok && c.Max != nil {
+			q.Limit, q.Share = time.Duration(*c.Max*float64(time.Second)), quantile
+			return nil
+		}
+	}
+	return fmt.Errorf("%s has no limit on a percentile of the latency: say one with --p99", results[0].path)
+}
+
+// plan makes the replicas of all results, and finds the fleet.
+func plan(q capacity.Question, results []named) (capacity.Plan, error) {
+	var replicas []replica.Replica
+	var notes []string
+	for _, r := range results {
+		list, left, err := capacity.Replicas(r.name, r.result, q.Limit, q.Seed)
+		if err != nil {
+			return capacity.Plan{}, fmt.Errorf("%s: %w", r.path, err)
+		}
+		replicas, notes = append(replicas, list...), append(notes, left...)
+	}
+	p, err := capacity.Find(q, results[0].result.Model, replicas)
+	p.Notes = append(p.Notes, notes...)
+	return p, err
+}
+
+// write writes the plan in its form.
+func (o *Options) write(p capacity.Plan) error {
+	write := func(w io.Writer) error {
+		switch o.Format {
+		case "markdown":
+			return output.WriteMarkdown(w, p, o.Explain)
+		case "json":
+			return output.WriteJSON(w, p)
+		case "autoscaler":
+			name := o.Name
+			if name == "" {
+				name = export.DNSLabel(p.Model)
+			}
+			return scaling.Write(w, p, scaling.Target{Name: name, Prometheus: o.Prometheus})
+		}
+		return output.WriteText(w, p, o.Explain)
+	}
+	if o.File == "" {
+		return write(o.Out)
+	}
+	if err := durable.WriteFile(o.File, write); err != nil {
+		return exit.OfFiles(err)
+	}
+	fmt.Fprintf(o.Err, "written to %s\n", o.File)
+	return nil
+}
