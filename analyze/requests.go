@@ -36,6 +36,8 @@ func requestShapes(p spec.Profile, base *modelconfig.Config) []RequestShape {
 		s := RequestShape{Input: name, Dims: dims, Source: ShapeOfModel}
 		reason, isExample := p.Inputs.Examples[name]
 		switch {
+		case !own && reason != "" && p.Inputs.Data == "": // the values are examples
+			s.Source, s.Reason = ShapeExample, reason
 		case !own:
 		case p.Inputs.Data != "":
 			s.Source = ShapeOfData

@@ -27,7 +27,7 @@ var composeReadme string
 
 func composeTarget() target {
 	return target{
-		name: Compose, about: "Triton with Prometheus", readme: composeReadme, files: Deployment.compose, isOneServer: true,
+		name: Compose, about: "Triton with Prometheus", readme: composeReadme, mount: modelsMount, files: Deployment.compose, isOneServer: true,
 		commands: func(Deployment) []string { return []string{"docker compose up -d"} },
 	}
 }

@@ -89,10 +89,21 @@ func write(t target, dir string, o Options) (Export, error) {
 	if err != nil {
 		return Export{}, err
 	}
+	if err := d.checkOperators(); err != nil {
+		return Export{}, err
+	}
 	e := Export{Deployment: d, Next: t.commands(d)}
 	err = durable.WriteFolder(dir, func(temp string) error {
-		if e.Deployment.RepositoryBytes, err = copyModels(filepath.Join(temp, d.repository()), models, o.ShareFiles); err != nil {
+		repository := filepath.Join(temp, d.repository())
+		if e.Deployment.RepositoryBytes, err = copyModels(repository, models, o.ShareFiles); err != nil {
 			return err
+		}
+		for _, m := range models {
+			size, err := d.carryOperators(repository, m)
+			if err != nil {
+				return err
+			}
+			e.Deployment.RepositoryBytes += size
 		}
 		files, err := e.Deployment.files()
 		if err != nil {

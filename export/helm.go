@@ -25,7 +25,7 @@ var helmReadme string
 
 func helmTarget() target {
 	return target{
-		name: Helm, about: "a chart", readme: helmReadme, files: Deployment.helm, schemes: tritonSchemes(),
+		name: Helm, about: "a chart", readme: helmReadme, mount: modelsMount, files: Deployment.helm, schemes: tritonSchemes(),
 		commands: func(d Deployment) []string {
 			return append(d.copyCommands(claimFile), fmt.Sprintf("helm install %s %s", d.Name, chartDir))
 		},

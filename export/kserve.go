@@ -7,9 +7,11 @@ import (
 
 // KServe's stock runtime for Triton.
 const (
-	kserveRuntime  = "kserve-tritonserver"
-	kservePort     = 8080 // the runtime's HTTP port for tritonserver
-	kserveCPUShare = 80   // percent of the requested cores; equal to KServe's default
+	kserveRuntime = "kserve-tritonserver"
+	kservePort    = 8080 // the runtime's HTTP port for tritonserver
+	// kserveMount is the folder into which KServe's initializer puts the models, wherever they come from
+	kserveMount    = "/mnt/models"
+	kserveCPUShare = 80 // percent of the requested cores; equal to KServe's default
 )
 
 // KServe is the name of the target for InferenceServices.
@@ -20,7 +22,7 @@ var kserveReadme string
 
 func kserveTarget() target {
 	return target{
-		name: KServe, about: "an InferenceService", readme: kserveReadme, files: Deployment.kserve,
+		name: KServe, about: "an InferenceService", readme: kserveReadme, mount: kserveMount, files: Deployment.kserve,
 		schemes: []string{"pvc", "s3", "gs", "https", "hf"}, // supported by KServe's initializer
 		commands: func(d Deployment) []string {
 			return append(d.copyCommands(claimFile), "kubectl apply -f inferenceservice.yaml")

@@ -34,7 +34,7 @@ var kubernetesReadme string
 
 func kubernetesTarget() target {
 	return target{
-		name: Kubernetes, about: "manifests", readme: kubernetesReadme, files: Deployment.kubernetes, schemes: tritonSchemes(),
+		name: Kubernetes, about: "manifests", readme: kubernetesReadme, mount: modelsMount, files: Deployment.kubernetes, schemes: tritonSchemes(),
 		commands: func(d Deployment) []string {
 			return append(d.copyCommands(manifestsDir+"/"+claimFile), "kubectl apply -f "+manifestsDir)
 		},

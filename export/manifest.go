@@ -12,6 +12,7 @@ import (
 	"tuner/internal/durable"
 	"tuner/measure"
 	"tuner/model/mix"
+	"tuner/ort/addon"
 )
 
 // ManifestName is the file in every export that describes it for programs
@@ -62,6 +63,8 @@ type ManifestModel struct {
 	// ONNX Runtime build that was measured, as flavour@version
 	Runtime string `json:"runtime"`
 	SHA256  string `json:"sha256,omitempty"` // SHA-256 of the model file with its external data
+	// libraries with operators of the model, with paths relative to the export; absent without any
+	Operators []addon.File `json:"operators,omitempty"`
 	// name and version of the measured server; absent where the bundled engine was measured
 	Server string `json:"server,omitempty"`
 	// fingerprint of the measured machine; "" where the machine is unknown
@@ -99,7 +102,7 @@ func (d Deployment) Manifest() Manifest {
 	for _, model := range d.Models {
 		m.Models = append(m.Models, ManifestModel{
 			Name: model.Name, Input: model.Input, Configuration: model.Configuration, Precision: model.Precision, Provider: model.Provider,
-			Runtime: model.Runtime, SHA256: model.SHA256, Server: model.Server, Machine: model.Fingerprint, Mix: model.Mix, Load: model.Load,
+			Runtime: model.Runtime, SHA256: model.SHA256, Operators: d.carried(model), Server: model.Server, Machine: model.Fingerprint, Mix: model.Mix, Load: model.Load,
 			Throughput: Figure(model.Values[measure.Throughput]), P99: Figure(model.Values[measure.LatencyP99]), Cosine: model.Cosine,
 		})
 	}

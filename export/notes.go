@@ -3,10 +3,12 @@ package export
 import (
 	"fmt"
 	"maps"
+	"path/filepath"
 	"slices"
 	"strings"
 
 	"tuner/model/modelconfig"
+	"tuner/ort/addon"
 	"tuner/ort/provider"
 	"tuner/ort/sessionoption"
 	"tuner/search/verdict"
@@ -113,6 +115,11 @@ func stockNotes(m Model) []string {
 	if m.Options.Settings.Value(sessionoption.ShareSession) == sessionoption.On {
 		add("Model %q sets %s. `tuner serve` honours it, but a stock Triton ignores it: each instance there has a session of its own, and the "+
 			"memory of the weights grows with their number.", m.Name, sessionoption.Of(sessionoption.ShareSession).Parameter)
+	}
+	for _, f := range m.Operators {
+		if addon.NeedsPython(f.Path) {
+			add("Model %q uses operators of %s, a module of Python: set LD_PRELOAD of the servers to the image's libpython3.N.so.1.0.", m.Name, filepath.Base(f.Path))
+		}
 	}
 	for _, a := range m.accelerators() {
 		if a.Name == provider.CPU || provider.Of(a.Name).Triton == provider.Missing {

@@ -19,6 +19,7 @@ import (
 	"tuner/model/mix"
 	"tuner/model/modelconfig"
 	"tuner/model/modelconfig/configpb"
+	"tuner/ort/addon"
 	"tuner/ort/provider"
 	"tuner/ort/sessionoption"
 	"tuner/profile/journal"
@@ -40,6 +41,7 @@ type Model struct {
 	Instances     int
 	Threads       int // per instance; 0: a thread for each core
 	SHA256        string
+	Operators     []addon.File  // libraries with operators of the model, as they were measured
 	State         verdict.State // state of the results' answer; "" in results without one
 	// Kept: probability that it keeps all constraints, 0..1; nil if unknown
 	Kept   *float64
@@ -157,6 +159,7 @@ func parseResult(path string, text []byte) (Model, error) {
 	}
 	m.Threads = m.sessionThreads()
 	if d.Origin != nil {
+		m.Operators = d.Origin.Operators
 		for _, file := range d.Origin.Models {
 			if file.Precision == m.Precision {
 				m.SHA256 = file.SHA256

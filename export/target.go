@@ -19,6 +19,8 @@ type target struct {
 
 	// repository is the folder of the Triton repository in the export; "" means repositoryFolder.
 	repository string
+	// mount is the folder of the repository on the servers; "" if it differs between servers.
+	mount string
 	// schemes lists the values of --storage for a cluster with its own storage. nil: the target is
 	// no cluster and serves the folder beside its files.
 	schemes []string

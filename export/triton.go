@@ -14,7 +14,7 @@ var tritonReadme string
 
 func tritonTarget() target {
 	return target{
-		name: Triton, about: "the repository and the docker run line", readme: tritonReadme, isOneServer: true, files: Deployment.plainMonitoring,
+		name: Triton, about: "the repository and the docker run line", readme: tritonReadme, mount: modelsMount, isOneServer: true, files: Deployment.plainMonitoring,
 		commands: func(d Deployment) []string { return []string{d.dockerRun()} },
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"tuner/model/framework"
 	"tuner/model/modelconfig"
 	"tuner/model/onnx"
+	"tuner/ort/addon"
 	"tuner/ort/ortlib"
 	"tuner/profile/starter"
 )
@@ -54,7 +55,7 @@ func (s *server) inspect(ctx context.Context, _ *sdk.CallToolRequest, in inspect
 	if err != nil {
 		return nil, out, err
 	}
-	opened, err := starter.Open(ctx, "inspect_model", path)
+	opened, err := starter.Open(ctx, "inspect_model", path, addon.Libraries{})
 	if err != nil {
 		return nil, out, err
 	}

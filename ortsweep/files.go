@@ -200,7 +200,7 @@ func (r Result) session() (snippet.Session, error) {
 	}
 	model := cmp.Or(r.Models[precisionOf(win.Candidate)], file.Source.Path)
 	s := snippet.Session{About: r.about(win), Model: model, Runtime: r.runtimeOf(win.Candidate).Name(), Options: options,
-		Providers: providers}
+		Providers: providers, Operators: r.Setup.Subject.Libraries.Operators}
 	if r.Setup.Sweep.Sessions > 1 {
 		s.About = append(s.About, fmt.Sprintf("Measured with %d such sessions side by side.", r.Setup.Sweep.Sessions))
 	}

@@ -14,6 +14,7 @@ import (
 	"tuner/export"
 	"tuner/internal/terminal"
 	"tuner/internal/words"
+	"tuner/ort/addon"
 	"tuner/pipeline/steps"
 	"tuner/report/html"
 	"tuner/report/text"
@@ -37,7 +38,11 @@ func (j job) writeAnswer(out io.Writer, r analyze.Result) error {
 	if _, ok := r.Winner(); ok && slices.Contains(names, spec.FormatRepository) {
 		repository := filepath.Join(output, "repository")
 		lines = append(lines, "repository: "+filepath.Join(repository, r.Header.Model))
-		next = append(next, "  tuner serve --model-repository "+shellWord(repository),
+		serve := "  tuner serve --model-repository " + shellWord(repository)
+		for _, f := range r.Header.Operators {
+			serve += " --" + addon.OperatorFlag + " " + shellWord(f.Path)
+		}
+		next = append(next, serve,
 			fmt.Sprintf("  tuner export %s --input %s -o %s", export.Triton, shellWord(output), shellWord(freeName(filepath.Join(output, "deploy")))))
 	}
 	if s, _ := r.Steps.Get(steps.Chart); s.State == steps.OK {

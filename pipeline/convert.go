@@ -57,7 +57,7 @@ func newConversion(ctx context.Context, r Request) (modelConversion, error) {
 	if of, ok := framework.Of(r.Model); ok {
 		return c.ofFramework(of)
 	}
-	c.opened, err = starter.Open(ctx, "run", r.Model)
+	c.opened, err = starter.Open(ctx, "run", r.Model, r.Libraries)
 	// otherwise the batch dimension may become symbolic, and users do not give its size
 	if err == nil && inputs.Batches(c.opened.Model) {
 		_, err = starter.GivenSizes(c.opened.Model, r.Shapes)
@@ -175,7 +175,7 @@ func (c modelConversion) convert(ctx context.Context, log *steps.Log) (path stri
 		if err != nil {
 			return steps.Outcome{}, exit.OrInterrupted(ctx, err)
 		}
-		opener, err := builds.Opener(c.Messages)
+		opener, err := builds.Opener(c.opened.Libraries, c.Messages)
 		if err != nil {
 			return steps.Outcome{}, err
 		}
@@ -196,7 +196,7 @@ func (c modelConversion) served(ctx context.Context, path string) (starter.Model
 	if path == c.Model && c.opened.Model != nil {
 		return c.opened, nil
 	}
-	return starter.Open(ctx, "run", path)
+	return starter.Open(ctx, "run", path, c.Libraries)
 }
 
 // reportFailure writes the reports of a run that failed in the first step. Such a run has no
@@ -224,7 +224,7 @@ func (c modelConversion) freeBatch(ctx context.Context, opener precision.Opener,
 	if err != nil {
 		return steps.Outcome{}, exit.With(exit.Usage, err)
 	}
-	settings := precision.Options{Data: data, FreeBatch: true, Progress: func(text string) { fmt.Fprintln(c.Messages, text) }}
+	settings := precision.Options{Data: data, FreeBatch: true, Libraries: c.opened.Libraries, Progress: func(text string) { fmt.Fprintln(c.Messages, text) }}
 	maker, err := builds.Maker(ctx, c.Version, c.source, opener, []string{provider.CPU}, settings)
 	if err != nil {
 		return steps.Outcome{}, conversion.Failed(ctx, err)

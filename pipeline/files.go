@@ -8,10 +8,12 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 
 	"tuner/internal/durable"
 	"tuner/internal/exit"
+	"tuner/ort/addon"
 	"tuner/profile/campaign"
 	"tuner/profile/starter"
 	"tuner/report/formats"
@@ -38,8 +40,8 @@ func writeFiles(r Request, name string, model starter.Model, dir string) (path s
 	if !r.Wish.Mix.IsZero() {
 		first.Shapes = model.ShapesBeside(first.Shapes, r.Wish.Mix.Dimension)
 	}
-	if examples := first.Examples(); r.Wish.Data == "" && len(examples) > 0 {
-		fmt.Fprintf(r.Messages, "sizes of symbolic dimensions are examples, and the figures depend on them: %s; set yours with --shape, or give rows with --data\n", shapesText(examples))
+	if r.Wish.Data == "" {
+		sayExamples(r.Messages, first)
 	}
 	if r.Wish.Precisions == nil {
 		r.Wish.Precisions = first.Precisions.Names
@@ -68,6 +70,17 @@ func writeFiles(r Request, name string, model starter.Model, dir string) (path s
 		return "", nil, exit.Usagef("cannot make folder %q: %v; choose another with -o", dir, durable.Cause(err))
 	}
 	return path, written, exit.OfFiles(starter.Replace(dir, missing))
+}
+
+// sayExamples prints which sizes and texts of requests are examples.
+func sayExamples(messages io.Writer, s spec.Starter) {
+	sized := slices.DeleteFunc(s.Examples(), func(e spec.StarterShape) bool { return e.Dims == nil })
+	if len(sized) > 0 {
+		fmt.Fprintf(messages, "sizes of symbolic dimensions are examples, and the figures depend on them: %s; set yours with --shape, or give rows with --data\n", shapesText(sized))
+	}
+	for _, e := range s.Texts {
+		fmt.Fprintf(messages, "the values of %s are examples, and the figures depend on them: %s; give rows of your own with --data\n", e.Input, e.Reason)
+	}
 }
 
 // shapesText lists shapes with reasons: "ids [128] (a text of 128 tokens)".
@@ -127,6 +140,9 @@ func compareProfiles(path string, there, asked []byte) (different []string, isOt
 	different = campaign.DifferentFields(a, b)
 	if a.Model.Path != b.Model.Path {
 		different = append(different, "model")
+	}
+	if !reflect.DeepEqual(a.Model.Libraries, b.Model.Libraries) {
+		different = append(different, addon.FileField)
 	}
 	if !isSamePath(a.Output, b.Output) {
 		different = append(different, "output")

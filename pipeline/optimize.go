@@ -13,6 +13,7 @@ import (
 	"tuner/model/modelconfig"
 	"tuner/model/onnx"
 	"tuner/model/precision/places"
+	"tuner/ort/addon"
 	"tuner/ort/ortlib"
 	"tuner/ort/provider"
 	"tuner/ort/provider/probe"
@@ -59,12 +60,13 @@ func removeOptimized(dir string) error {
 
 // optimizedModel describes a model whose optimized graph can be written.
 type optimizedModel struct {
-	output   string // output folder of the campaign
-	path     string // path of the model
-	level    string // value of graph_optimization
-	build    ortlib.Build
-	external bool   // it has external weights
-	key      string // digest of all dependencies; "" if nothing can be written
+	output    string // output folder of the campaign
+	path      string // path of the model
+	level     string // value of graph_optimization
+	build     ortlib.Build
+	libraries addon.Libraries
+	external  bool   // it has external weights
+	key       string // digest of all dependencies; "" if nothing can be written
 }
 
 func (o optimizedModel) dir() string { return filepath.Join(o.output, optimizedDir) }
@@ -97,7 +99,7 @@ func (j job) optimizable(r analyze.Result) (o optimizedModel, reason string, err
 		return o, "", exit.With(exit.Usage, err)
 	}
 	o.path, o.level, o.external = file.Path, level, len(model.ExternalFiles()) > 0
-	o.build = j.campaign.Builds[i]
+	o.build, o.libraries = j.campaign.Builds[i], j.campaign.Setup.Subject.Libraries
 	library, err := places.ContentName(o.build)
 	if err != nil {
 		return o, "", err
@@ -113,6 +115,7 @@ func (o optimizedModel) write(ctx context.Context) (steps.Outcome, error) {
 	if err != nil {
 		return steps.Outcome{}, err
 	}
+	p.Libraries = o.libraries
 	var outcome steps.Outcome
 	err = durable.InFolder(o.output, func(temp string) error {
 		fresh := filepath.Join(temp, optimizedDir)

@@ -21,6 +21,7 @@ import (
 	"tuner/internal/exit"
 	"tuner/internal/words"
 	"tuner/model/framework"
+	"tuner/ort/addon"
 	"tuner/ort/ortlib"
 	"tuner/pipeline/steps"
 	"tuner/profile"
@@ -50,13 +51,15 @@ type Request struct {
 
 	// Library: path of ONNX Runtime, or a build's name; "" for that of the environment or the
 	// installation
-	Library  string
-	Chart    export.Options // options of the seventh step, without its inputs
-	Version  string         // program version
-	JSON     bool           // print the result as JSON instead of the answer
-	Out      io.Writer      // receives the answer
-	Messages io.Writer      // receives progress and warnings
-	Quiet    bool           // show no progress
+	Library string
+	// Libraries that servers of the model open beside ONNX Runtime; a profile names its own
+	Libraries addon.Libraries
+	Chart     export.Options // options of the seventh step, without its inputs
+	Version   string         // program version
+	JSON      bool           // print the result as JSON instead of the answer
+	Out       io.Writer      // receives the answer
+	Messages  io.Writer      // receives progress and warnings
+	Quiet     bool           // show no progress
 	// Page shows the page report.html, which its argument writes, to those who watch the run
 	Page func(func(io.Writer) error)
 }

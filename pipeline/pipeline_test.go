@@ -23,6 +23,7 @@ import (
 	"tuner/model/onnx/build"
 	"tuner/model/precision/accuracy"
 	"tuner/model/precision/recipe"
+	"tuner/ort/addon"
 	"tuner/ort/ortlib"
 	"tuner/ort/sessionoption"
 	"tuner/pipeline/steps"
@@ -100,7 +101,7 @@ func TestRunKeepsItsFiles(t *testing.T) {
 	model := filepath.Join(dir, "words.onnx")
 	writeModel(t, model, build.Identity(onnx.Float))
 	out := filepath.Join(dir, "out")
-	opened, err := starter.Open(t.Context(), "run", model)
+	opened, err := starter.Open(t.Context(), "run", model, addon.Libraries{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -210,7 +211,7 @@ func TestGivenShapes(t *testing.T) {
 	g.Input("image", onnx.Float, onnx.Symbol("batch"), onnx.Fixed(3), onnx.Symbol("height"))
 	g.OutputAs("OUTPUT", g.Node("Add", []string{ids, mask}), onnx.Float, shape...)
 	writeModel(t, model, g.Model())
-	opened, err := starter.Open(t.Context(), "run", model)
+	opened, err := starter.Open(t.Context(), "run", model, addon.Libraries{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -85,6 +85,9 @@ func (s Setup) header(now time.Time) (journal.Header, error) {
 	for _, f := range s.Subject.Files {
 		h.Models = append(h.Models, journal.ModelFile{Precision: f.Precision, Path: f.Source.Path, SHA256: f.Source.Digest, Bytes: f.Bytes})
 	}
+	if h.Operators, err = s.Subject.Libraries.Files(); err != nil {
+		return h, err
+	}
 	h.Earlier, err = campaign.EarlierFolders(s.Profile)
 	return h, err
 }

@@ -19,6 +19,7 @@ import (
 	"tuner/model/onnx/inputs"
 	"tuner/model/onnx/shapes"
 	"tuner/model/precision/recipe"
+	"tuner/ort/addon"
 	"tuner/search"
 	"tuner/spec"
 )
@@ -30,9 +31,11 @@ type Subject struct {
 	Files  []File              // the original precision first, then by name
 	Model  *onnx.Model         // of the original precision: inputs and shapes
 	Config *modelconfig.Config // default configuration, complete
-	Rows   *Rows               // rows from which requests are drawn; nil: random values
-	Mix    mix.Mix             // kinds of requests; nil: all have one shape
-	Trace  *arrivals.Trace     // of the arrivals; nil without one
+	// Libraries that a server of the model opens beside ONNX Runtime, by absolute paths
+	Libraries addon.Libraries
+	Rows      *Rows           // rows from which requests are drawn; nil: random values
+	Mix       mix.Mix         // kinds of requests; nil: all have one shape
+	Trace     *arrivals.Trace // of the arrivals; nil without one
 	// Padded has the kinds of the mix as the server gets them, by the values of the knob padding
 	Padded map[search.Value]mix.Mix
 }
@@ -75,7 +78,11 @@ type Place struct {
 // OpenSubject reads a profile's model files and makes the default configuration: the user's
 // config.pbtxt if it exists, completed like Triton does. Errors are InputErrors.
 func OpenSubject(p spec.Profile, there Place) (Subject, error) {
-	s := Subject{Name: p.Name}
+	libraries, err := p.Model.Libraries.Resolve()
+	if err != nil {
+		return Subject{}, &InputError{fmt.Errorf("%s: %s: %w", p.Path, addon.FileField, err)}
+	}
+	s := Subject{Name: p.Name, Libraries: libraries}
 	origin, err := locate(p)
 	if err != nil {
 		return Subject{}, &InputError{err}
@@ -104,7 +111,7 @@ func OpenSubject(p spec.Profile, there Place) (Subject, error) {
 		return Subject{}, &InputError{err}
 	}
 	s.Model = withOutputs(s.Model, there.Outputs)
-	if s.Config, err = defaultConfig(p, origin, s.Model, there.GPUs); err != nil {
+	if s.Config, err = defaultConfig(p, origin, s, there.GPUs); err != nil {
 		return Subject{}, &InputError{err}
 	}
 	if s.Rows, err = ReadRows(p, s.Model); err != nil {
@@ -259,8 +266,8 @@ func byName(values []onnx.Value) map[string]onnx.Value {
 }
 
 // defaultConfig completes the user's configuration, or an empty one, like Triton does.
-func defaultConfig(p spec.Profile, o origin, model *onnx.Model, gpus int) (*modelconfig.Config, error) {
-	config := &modelconfig.Config{}
+func defaultConfig(p spec.Profile, o origin, s Subject, gpus int) (*modelconfig.Config, error) {
+	config, model := &modelconfig.Config{}, s.Model
 	if o.config != "" {
 		parsed, err := modelconfig.Parse(o.config, o.text)
 		if err != nil {
@@ -269,6 +276,9 @@ func defaultConfig(p spec.Profile, o origin, model *onnx.Model, gpus int) (*mode
 		config = modelconfig.Clone(parsed)
 	}
 	config.Name = p.Name
+	if err := setOperators(config, s.Libraries); err != nil {
+		return nil, fmt.Errorf("%s: %w", o.name(model), err)
+	}
 	io := Signature(model)
 	complete, err := modelconfig.Complete(config, modelconfig.CompleteOptions{DirName: p.Name, HasModelFile: true, IO: &io, GPUs: gpus})
 	if err != nil {

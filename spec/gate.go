@@ -11,6 +11,7 @@ import (
 
 	"tuner/measure"
 	"tuner/measure/arrivals"
+	"tuner/ort/addon"
 	"tuner/search"
 	"tuner/spec/document"
 	"tuner/spec/knobs"
@@ -30,6 +31,7 @@ type Gate struct {
 	Load         measure.Load     // neither concurrency nor rate: it follows from the configuration, or from the trace
 	Arrivals     arrivals.Pattern // when the requests of a rate are due
 	Inputs       Inputs
+	Libraries    addon.Libraries     // that the engines of both sides open beside ONNX Runtime
 	Metrics      []GateMetric        // empty without a baseline
 	Limits       []search.Constraint // absolute limits of the candidate
 	Accuracy     Accuracy            // nil Limit: outputs are not compared
@@ -96,7 +98,7 @@ func ParseGate(path string, text []byte) (Gate, error) {
 	if err := d.Err(); err != nil {
 		return Gate{}, err
 	}
-	g.Name, g.Output, g.Inputs, g.Accuracy = scratch.Name, scratch.Output, scratch.Inputs, scratch.Accuracy
+	g.Name, g.Output, g.Inputs, g.Accuracy, g.Libraries = scratch.Name, scratch.Output, scratch.Inputs, scratch.Accuracy, scratch.Model.Libraries
 	return g.defaulted(), nil
 }
 
@@ -127,7 +129,7 @@ func (g Gate) defaulted() Gate {
 func (g Gate) Profile(name string, side GateSide) Profile {
 	p := profileDefaults()
 	p.Path, p.Name, p.Output, p.Inputs, p.Accuracy = Place(g.Path, name, name), g.Name, g.Output, g.Inputs, g.Accuracy
-	p.Model = ModelSource{Path: side.Model, Config: side.Config}
+	p.Model = ModelSource{Path: side.Model, Config: side.Config, Libraries: g.Libraries}
 	p.Load.BatchSize, p.Load.Arrivals = g.Load.BatchSize, g.Arrivals
 	return p.defaulted()
 }
@@ -166,6 +168,7 @@ func (r gateReader) fields() []document.Field {
 		}
 	}
 	return []document.Field{
+		{Name: addon.FileField, Read: func(v document.Value) { r.p.Model.Libraries.Operators = v.Files(r.p.Path) }},
 		{Name: "name", Read: r.name},
 		{Name: "output", Read: func(v document.Value) { r.file(v, &r.p.Output) }},
 		{Name: "history", Read: func(v document.Value) { r.file(v, &g.History) }},

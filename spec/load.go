@@ -72,7 +72,7 @@ func (r profileReader) inputs(v document.Value) {
 		}
 	}
 	for _, e := range examples {
-		if _, has := r.p.Inputs.Shape[e.Node.Value]; !has {
+		if _, has := r.p.Inputs.Shape[e.Node.Value]; !has && r.p.Inputs.Examples[e.Node.Value] == "" {
 			e.Fail(document.Error{Problem: "has no shape in load.inputs.shape, which could be an example"})
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"tuner/model/precision/recipe"
+	"tuner/ort/addon"
 	"tuner/ort/sessionoption"
 	"tuner/search"
 	"tuner/spec/document"
@@ -90,7 +91,7 @@ type sweepReader struct {
 
 // ofBoth lists the fields with the same meaning in a profile.yaml.
 func ofBoth() []string {
-	return []string{"model", "config", "name", "output", "deploy_target", "space", "accuracy", "constraints"}
+	return []string{"model", "config", addon.FileField, "name", "output", "deploy_target", "space", "accuracy", "constraints"}
 }
 
 func (r sweepReader) fields() []document.Field {

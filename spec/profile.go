@@ -18,6 +18,7 @@ import (
 
 	"tuner/internal/words"
 	"tuner/model/modelconfig"
+	"tuner/ort/addon"
 	"tuner/search"
 	"tuner/search/plan"
 	"tuner/spec/document"
@@ -58,6 +59,8 @@ type ModelSource struct {
 	// Convert lists the precisions to make from the original, in the file's order: some of
 	// recipe.Made.
 	Convert []string
+	// Libraries that the server opens beside ONNX Runtime
+	Libraries addon.Libraries
 }
 
 // The deployment targets of a configuration: a stock Triton server, or this program's own engine
@@ -137,7 +140,8 @@ type Inputs struct {
 	// Pad has the values with which inputs are padded; 0 for those that it leaves out.
 	Pad map[string]int64
 	// Examples has the inputs whose shape is tuner's example and not the user's, with the reason for
-	// its sizes: "a text of 128 tokens". Reports show this. Files of earlier versions have no reasons.
+	// its sizes: "a text of 128 tokens". Of an input without a size of its own, the values are examples:
+	// "texts of 1 to 3 English sentences". Reports show this. Files of earlier versions have no reasons.
 	Examples map[string]string
 }
 
@@ -198,6 +202,7 @@ func (r profileReader) fields() []document.Field {
 	return []document.Field{
 		{Name: "model", Read: r.model},
 		{Name: "config", Read: func(v document.Value) { r.file(v, &r.p.Model.Config) }},
+		{Name: addon.FileField, Read: func(v document.Value) { r.p.Model.Libraries.Operators = v.Files(r.p.Path) }},
 		{Name: "name", Read: r.name},
 		{Name: "output", Read: func(v document.Value) { r.file(v, &r.p.Output) }},
 		{Name: "deploy_target", Read: func(v document.Value) { setWord(v, &r.p.DeployTarget, []string{TargetTriton, TargetTuner}) }},
@@ -362,13 +367,7 @@ func (r profileReader) search(v document.Value) {
 				s.Until = share
 			}
 		}},
-		{Name: "earlier", Read: func(v document.Value) {
-			for _, e := range v.List() {
-				if name, ok := e.Text(); ok {
-					s.Earlier = document.AppendOnce(e, s.Earlier, document.RelativeTo(r.p.Path, name))
-				}
-			}
-		}},
+		{Name: "earlier", Read: func(v document.Value) { s.Earlier = v.Files(r.p.Path) }},
 	}, nil)
 }
 

@@ -526,7 +526,6 @@ func TestGoalMistakes(t *testing.T) {
 		"accuracy.max_kept: is not a share", "accuracy.calibration_method: is not known", "accuracy.dat: unknown field")
 	check("load: {inputs: {shape: {ids: [32, 0]}}}", "load.inputs.shape.ids[1]: is out of range")
 	check("load: {inputs: {shape: {ids: 32}}}", "load.inputs.shape.ids: must be a list of dimensions without the batch dimension")
-	check("load: {inputs: {shape: {ids: [32]}, examples: {mask: a text}}}", "load.inputs.examples.mask: has no shape in load.inputs.shape, which could be an example")
 	check("load: {inputs: {shape: {ids: [32]}, examples: {ids: }}}", "load.inputs.examples.ids: must be text")
 	check("load: {inputs: {shape: {ids: [32]}, examples: [mask]}}", "load.inputs.examples[0]: has no shape in load.inputs.shape, which could be an example")
 	check("load: {inputs: {shape: {ids: [32]}, examples: [ids, ids]}}", "load.inputs.examples[1]: appears twice in the list")

@@ -5,6 +5,7 @@ import (
 	"embed"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 	"text/template"
 
@@ -29,14 +30,18 @@ var templates embed.FS
 // Starter has the content of a commented profile.yaml and analyze.yaml for a model. Paths are as in
 // the files: relative to their folder.
 type Starter struct {
-	Model    string // ONNX file or Triton model folder
-	Config   string // config.pbtxt; "" for a model folder, which has its own
-	Name     string // served name
-	Output   string // folder of the campaign
-	Cores    int    // of the machine, ≥ 1
-	OnGPU    bool   // the default configuration computes on GPUs
-	Batching bool   // the model has a batch dimension
-	Shapes   []StarterShape
+	Model  string // ONNX file or Triton model folder
+	Config string // config.pbtxt; "" for a model folder, which has its own
+	// OpLibraries are the libraries with operators of the model
+	OpLibraries []string
+	Name        string // served name
+	Output      string // folder of the campaign
+	Cores       int    // of the machine, ≥ 1
+	OnGPU       bool   // the default configuration computes on GPUs
+	Batching    bool   // the model has a batch dimension
+	Shapes      []StarterShape
+	// Texts are inputs without a size of their own whose values are example texts
+	Texts []StarterShape
 	// Values are the values of inputs that are the same in every request, and why, for people
 	Values []string
 	// Precisions are those that are worth a try for the model. The others that pay on the default's
@@ -66,9 +71,9 @@ type StarterShape struct {
 	Reason string  // for people, why tuner chose its sizes; "" if they are the user's
 }
 
-// Examples returns the shapes that have an example size.
+// Examples returns the shapes that have an example size, and the inputs with example texts.
 func (s Starter) Examples() []StarterShape {
-	var list []StarterShape
+	list := slices.Clone(s.Texts)
 	for _, shape := range s.Shapes {
 		if shape.Reason != "" {
 			list = append(list, shape)

@@ -22,6 +22,7 @@ import (
 	"tuner/engine/metrics"
 	"tuner/engine/rest"
 	"tuner/internal/exit"
+	"tuner/ort/addon"
 )
 
 // protocolVersion is the Triton release whose protocol the server speaks.
@@ -116,7 +117,7 @@ func (o *Options) serverFlags(flags *pflag.FlagSet) {
 	flags.Lookup("disable-auto-complete-config").NoOptDefVal = "true"
 	boolFlag(flags, &o.strictModelConfig, "strict-model-config", false, "the same as --disable-auto-complete-config")
 	flags.StringArrayVar(&o.backendConfig, "backend-config", nil, "[BACKEND,]KEY=VALUE; known: default-max-batch-size, enable-global-threadpool, intra_op_thread_count, inter_op_thread_count")
-	flags.StringArrayVar(&o.opLibraries, "allow-op-library", nil, "library with operators that models may name in model_operations; its code runs in the server; may be repeated")
+	flags.StringArrayVar(&o.opLibraries, addon.OperatorFlag, nil, "library with operators that models may name in model_operations; its code runs in the server; may be repeated")
 	flags.StringArrayVar(&o.hostPolicies, "host-policy", nil, "POLICY,SETTING=VALUE: where instances with that host_policy work; settings: cpu-cores=0-3,8-11 and numa-node=0")
 	flags.IntVar(&o.loadThreads, "model-load-thread-count", 4, "models loaded at the same time")
 	o.models.flags(flags)

@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"log/slog"
 	"math"
-	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -17,6 +15,7 @@ import (
 	"tuner/engine/statistics"
 	"tuner/internal/exit"
 	"tuner/model/modelconfig"
+	"tuner/ort/addon"
 )
 
 // categoryNames lists the APIs that can be restricted.
@@ -52,19 +51,11 @@ func parseRestrictions(option string, values []string, prefix string) (api.Restr
 	return out, nil
 }
 
-// OpLibraries returns the paths of the libraries with operators that models may use. They are
-// absolute, so that the system's folders of libraries are not searched for a bare name.
-func (o *Options) OpLibraries() ([]string, error) {
-	var libraries []string
-	for _, name := range o.opLibraries {
-		path, err := filepath.Abs(name)
-		if err != nil {
-			return nil, exit.Usagef("--allow-op-library=%q: %v", name, err)
-		}
-		if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() {
-			return nil, exit.Usagef("--allow-op-library=%q is not a file", name)
-		}
-		libraries = append(libraries, path)
+// Libraries returns the libraries that the server opens beside ONNX Runtime.
+func (o *Options) Libraries() (addon.Libraries, error) {
+	libraries, err := addon.Libraries{Operators: o.opLibraries}.Resolve()
+	if err != nil {
+		return addon.Libraries{}, exit.Usagef("--%s=%w", addon.OperatorFlag, err)
 	}
 	return libraries, nil
 }

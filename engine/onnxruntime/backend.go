@@ -13,14 +13,15 @@ import (
 	"tuner/model/modelconfig"
 	"tuner/model/onnx/extent"
 	"tuner/ort"
+	"tuner/ort/addon"
 	"tuner/ort/sessionoption"
 )
 
 // Backend makes sessions in one ONNX Runtime library.
 type Backend struct {
 	runtime    *ort.Runtime
-	compiled   []string // execution providers of the library
-	operators  []string // libraries with operators that models may use
+	compiled   []string        // execution providers of the library
+	libraries  addon.Libraries // with operators that models may use
 	processors *processors
 }
 
@@ -28,7 +29,7 @@ type Backend struct {
 // sessions. A process has one backend. operators are the libraries with operators that models may
 // name; no other one is opened.
 func New(r *ort.Runtime, operators ...string) *Backend {
-	return &Backend{runtime: r, compiled: r.Providers(), operators: operators, processors: newProcessors()}
+	return &Backend{runtime: r, compiled: r.Providers(), libraries: addon.Libraries{Operators: operators}, processors: newProcessors()}
 }
 
 // NewSession loads the model file.

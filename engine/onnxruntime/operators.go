@@ -1,10 +1,6 @@
 package onnxruntime
 
 import (
-	"path/filepath"
-	"slices"
-	"strings"
-
 	"tuner/engine/fault"
 	"tuner/model/modelconfig"
 )
@@ -15,21 +11,12 @@ import (
 func (b *Backend) opLibraries(config *modelconfig.Config) ([]string, error) {
 	var libraries []string
 	for _, name := range config.GetModelOperations().GetOpLibraryFilename() {
-		i := slices.IndexFunc(b.operators, func(allowed string) bool { return isLibrary(name, allowed) })
-		if i < 0 {
+		path, ok := b.libraries.Operator(name)
+		if !ok {
 			return nil, fault.Errorf(fault.InvalidArgument, "model_operations.op_library_filename '%s' of model '%s' is not opened: "+
 				"the server's options --allow-op-library do not name it", name, config.GetName())
 		}
-		libraries = append(libraries, b.operators[i])
+		libraries = append(libraries, path)
 	}
 	return libraries, nil
-}
-
-// isLibrary reports whether a configuration means a library of the server: by its path, or by its
-// file's name alone.
-func isLibrary(name, allowed string) bool {
-	if strings.ContainsRune(name, filepath.Separator) {
-		return filepath.Clean(name) == filepath.Clean(allowed)
-	}
-	return name == filepath.Base(allowed)
 }

@@ -3,70 +3,22 @@ package onnxruntime_test
 import (
 	"bytes"
 	"encoding/binary"
-	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
 
-	"google.golang.org/protobuf/proto"
-
 	"tuner/engine"
 	"tuner/engine/onnxruntime"
 	"tuner/internal/orttest"
 	"tuner/model/modelconfig"
-	"tuner/model/onnx/build"
-	"tuner/model/onnx/onnxpb"
 )
-
-// twiceLibrary compiles the library with the operator test.Twice, with the header of the Go binding.
-func twiceLibrary(t *testing.T) string {
-	t.Helper()
-	header, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "github.com/yalue/onnxruntime_go").Output()
-	if err != nil {
-		t.Fatal(err)
-	}
-	library := filepath.Join(t.TempDir(), "libtwice.so")
-	out, err := exec.Command("cc", "-shared", "-fPIC", "-O1", "-I", strings.TrimSpace(string(header)), "-o", library, "testdata/twice.c").CombinedOutput()
-	if err != nil {
-		t.Fatalf("cannot compile the operator: %v\n%s", err, out)
-	}
-	return library
-}
-
-// twiceModel writes a model whose first output is twice its first input, by test.Twice.
-func twiceModel(t *testing.T) string {
-	t.Helper()
-	path := filepath.Join(t.TempDir(), "model.onnx")
-	if err := build.Simple().Write(path, 0); err != nil {
-		t.Fatal(err)
-	}
-	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var m onnxpb.ModelProto
-	if err := proto.Unmarshal(text, &m); err != nil {
-		t.Fatal(err)
-	}
-	node := m.Graph.Node[0] // the sum
-	node.OpType, node.Domain, node.Input = proto.String("Twice"), proto.String("test"), node.Input[:1]
-	m.OpsetImport = append(m.OpsetImport, &onnxpb.OperatorSetIdProto{Domain: proto.String("test"), Version: proto.Int64(1)})
-	if text, err = proto.Marshal(&m); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path, text, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	return path
-}
 
 // An operator of a library runs if the server allows the library, by its path or its file's name, and
 // instances on one session each get their own answers. No other library is opened.
 func TestOperatorsOfALibrary(t *testing.T) {
 	runtime := orttest.Runtime(t)
-	library, files := twiceLibrary(t), engine.ModelFiles{Path: twiceModel(t)}
+	library, files := orttest.TwiceLibrary(t), engine.ModelFiles{Path: orttest.TwiceModel(t)}
 	open := func(named string, allowed ...string) (engine.Session, error) {
 		config, err := modelconfig.Parse("config.pbtxt", []byte(`name: "m" model_operations { op_library_filename: "`+named+`" }
 			parameters { key: "share_session_between_instances" value { string_value: "1" } }`))

@@ -95,7 +95,7 @@ func RunWith(ctx context.Context, messages io.Writer, o *flags.Options, wrap fun
 		return err
 	}
 	defer func() { _ = stores.Close() }() // the next server removes what stays
-	operators, err := o.OpLibraries()
+	libraries, err := o.Libraries()
 	if err != nil {
 		return err
 	}
@@ -107,7 +107,7 @@ func RunWith(ctx context.Context, messages io.Writer, o *flags.Options, wrap fun
 	if err != nil {
 		return err
 	}
-	models.Backend, models.GPUs = identity.Beside(wrap(onnxruntime.New(runtime, operators...))), usableGPUs(runtime)
+	models.Backend, models.GPUs = identity.Beside(wrap(onnxruntime.New(runtime, libraries.Operators...))), usableGPUs(runtime)
 	models.Hold, models.HoldBacklog = held(log, holdVariable), held(log, holdBacklogVariable)
 	models.Tracer = tracer
 	server, err := engine.New(models)

@@ -12,6 +12,7 @@ import (
 	"tuner/model/onnx"
 	"tuner/model/precision"
 	"tuner/model/precision/recipe"
+	"tuner/ort/addon"
 	"tuner/profile"
 	"tuner/profile/campaign"
 )
@@ -20,6 +21,8 @@ import (
 // Accuracy.
 type Judge struct {
 	Input string // the campaign's folder, instead of the manifest's
+	// Libraries that the opener's engine opens beside ONNX Runtime
+	Libraries addon.Libraries
 	// Open returns an opener for the build that serves a model here, and the name of the build.
 	Open func(m export.ManifestModel) (opener precision.Opener, build string, err error)
 }
@@ -88,6 +91,7 @@ func (j Judge) compare(ctx context.Context, m export.ManifestModel, c campaign.C
 	}
 	maker, err := precision.NewMaker(original, opener, precision.Options{
 		Data: data, Calibration: calibration, Limit: c.Profile.Accuracy.Limit, MaxKept: c.Profile.Accuracy.MaxKept, Cache: cache.Dir, Tool: build, KeepIO: true,
+		Libraries: j.Libraries,
 	})
 	if err != nil {
 		return "", "", err

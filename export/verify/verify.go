@@ -17,6 +17,7 @@ import (
 	"tuner/export"
 	"tuner/measure"
 	"tuner/model/modelconfig"
+	"tuner/ort/addon"
 	"tuner/runner"
 )
 
@@ -60,6 +61,8 @@ type Options struct {
 	Window      time.Duration // length of each window
 	Accuracy    Accuracy
 	Input       string // folder of the campaign; "": the one that the manifest names
+	// Libraries that the runner's launcher opens beside ONNX Runtime, by absolute paths
+	Libraries addon.Libraries
 }
 
 // Build is the ONNX Runtime that serves a model here.
@@ -84,6 +87,16 @@ func Verify(ctx context.Context, dir string, o Options) ([]Check, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot resolve %q: %w", dir, err)
 	}
+	open, err := openRepository(dir, repository, manifest, o.Libraries)
+	if err != nil {
+		return nil, err
+	}
+	defer open.close()
+	return verify(ctx, dir, open.dir, manifest, o)
+}
+
+// verify checks the models of a manifest in a repository.
+func verify(ctx context.Context, dir, repository string, manifest export.Manifest, o Options) ([]Check, error) {
 	v := &verifier{options: o, repository: repository}
 	var subjects []subject
 	for _, m := range manifest.Models {

@@ -47,7 +47,7 @@ func (o Options) compareOutputs(ctx context.Context, s gate.Setup, builds sideBu
 	}
 	where := []string{place.String()}
 	maker, err := serving.Maker(ctx, s.Tool+engines, s.Baseline.Model, opener, where,
-		precision.Options{Data: data, Limit: limit, Progress: o.Progress})
+		precision.Options{Data: data, Limit: limit, Progress: o.Progress, Libraries: s.Candidate.Libraries})
 	if err != nil {
 		return nil, err
 	}
@@ -69,16 +69,16 @@ type sidesOpener struct {
 // their content.
 func (o Options) newOpener(s gate.Setup, place search.Place, serving places.Builds) (opener precision.Opener, engines string, err error) {
 	open := func(side string, subject gate.Subject) (precision.Opener, error) {
-		options, err := target.Engine(subject.Engine, o.Warnings)
+		options, err := target.Engine(subject.Engine, subject.Libraries, o.Warnings)
 		if err != nil || subject.Engine == "" {
-			return serving.OpenerOn(options), err
+			return serving.OpenerOn(options, subject.Libraries), err
 		}
 		sum, err := checksum.File(subject.Engine)
 		if err != nil {
 			return nil, fmt.Errorf("cannot read the engine %q: %w", subject.Engine, err)
 		}
 		engines += fmt.Sprintf(", the %s's engine %s", side, sum)
-		return serving.OpenerOn(options), nil
+		return serving.OpenerOn(options, subject.Libraries), nil
 	}
 	baseline, err := open("baseline", *s.Baseline)
 	if err != nil {

@@ -133,7 +133,7 @@ func (o Options) measure(ctx context.Context, s gate.Setup, reference map[measur
 
 // side prepares the engine of a side: this program's own, or another tuner's.
 func (o Options) side(s gate.Setup, subject gate.Subject) (gate.Side, error) {
-	options, err := target.Engine(subject.Engine, o.Warnings)
+	options, err := target.Engine(subject.Engine, subject.Libraries, o.Warnings)
 	if err != nil {
 		return gate.Side{}, err
 	}

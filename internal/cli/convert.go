@@ -26,6 +26,7 @@ type convertOptions struct {
 	force       bool
 	providers   []string
 	ortLibrary  string
+	libraries   []string // with operators
 	output      string
 	framework   frameworkOptions
 	has         func(flag string) bool // whether a flag is set

@@ -18,6 +18,7 @@ import (
 	"tuner/internal/words"
 	"tuner/model/precision"
 	"tuner/model/precision/places"
+	"tuner/ort/addon"
 	"tuner/ort/ortlib"
 	"tuner/profile/preparation"
 	"tuner/runner/target"
@@ -33,6 +34,7 @@ const (
 type exportVerifyOptions struct {
 	input      string
 	ortLibrary string
+	libraries  []string // with operators
 	output     string
 }
 
@@ -52,6 +54,7 @@ own data.`,
 	cmd.Flags().StringVar(&o.input, "input", "", "the campaign's output folder, for its rows and the accuracy (default: the folder that export.json names)")
 	cmd.Flags().StringVar(&o.ortLibrary, "ort-library", "", "ONNX Runtime library, or flavour[@version] of an installed one, for all models "+
 		"(default: the build on which a model was tuned, where it is installed; then $TUNER_ORT_LIBRARY, then the installed cpu build)")
+	addon.AddFlag(cmd.Flags(), &o.libraries)
 	terminal.AddFormat(cmd.Flags(), &o.output, "`format` on stdout: text or json")
 	return cmd
 }
@@ -59,6 +62,10 @@ own data.`,
 func runExportVerify(ctx context.Context, con console, dir string, o exportVerifyOptions) error {
 	if err := arguments.CheckFormat(o.output); err != nil {
 		return err
+	}
+	libraries, err := addon.Libraries{Operators: o.libraries}.Resolve()
+	if err != nil {
+		return exit.Usagef("--%s: %w", addon.FileFlag, err)
 	}
 	manifest, err := export.ReadManifest(dir) // before the search for ONNX Runtime
 	if err != nil {
@@ -68,20 +75,20 @@ func runExportVerify(ctx context.Context, con console, dir string, o exportVerif
 	if err != nil {
 		return exit.OrInterrupted(ctx, err)
 	}
-	options, err := target.Engine("", con.err)
+	options, err := target.Engine("", libraries, con.err)
 	if err != nil {
 		return err
 	}
 	options.Epoch = time.Now()
 	host := hostinfo.Read(ctx)
-	judge := verify.Judge{Input: o.input, Open: func(m export.ManifestModel) (precision.Opener, string, error) {
+	judge := verify.Judge{Input: o.input, Libraries: libraries, Open: func(m export.ManifestModel) (precision.Opener, string, error) {
 		build := builds[m.Runtime]
-		opener, err := places.Builds(func(string) ortlib.Build { return build }).Opener(con.err)
+		opener, err := places.Builds(func(string) ortlib.Build { return build }).Opener(libraries, con.err)
 		return opener, build.Name(), err
 	}}
 	checks, err := verify.Verify(ctx, dir, verify.Options{
 		Runner: options, Build: builds.serving, Fingerprint: host.Fingerprint(), GPUs: len(host.GPUs), Windows: verifyWindows, Window: verifyWindow,
-		Accuracy: judge.Check, Input: o.input,
+		Accuracy: judge.Check, Input: o.input, Libraries: libraries,
 	})
 	if err != nil {
 		return exit.OrInterrupted(ctx, exit.OfFiles(err))

@@ -62,7 +62,7 @@ func runGate(ctx context.Context, con console, o *flags.Options, ui stage.Choice
 	}
 	host := hostinfo.Read(ctx)
 	setup, err := gate.Open(g, host, func(runtime string) profile.Place {
-		return preparation.Place(ctx, host, func() (ortlib.Build, error) { return judge.Build(runtime, o.ORTLibrary) })
+		return preparation.Place(ctx, host, g.Libraries, func() (ortlib.Build, error) { return judge.Build(runtime, o.ORTLibrary) })
 	})
 	if err != nil {
 		return exit.OfFiles(err)

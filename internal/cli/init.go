@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"tuner/internal/exit"
+	"tuner/ort/addon"
 	"tuner/profile"
 	"tuner/profile/starter"
 	"tuner/report/formats"
@@ -15,8 +16,9 @@ import (
 
 // initOptions are the flags of `tuner init`.
 type initOptions struct {
-	dir   string
-	force bool
+	dir       string
+	force     bool
+	libraries []string // with operators
 }
 
 func newInit(con console) *cobra.Command {
@@ -39,12 +41,13 @@ No existing file is replaced without --force.`,
 		RunE: func(cmd *cobra.Command, args []string) error { return runInit(cmd.Context(), con, o, args[0]) },
 	})
 	cmd.Flags().StringVarP(&o.dir, "output-folder", "o", ".", "`folder` to write to; it is made if it does not exist")
+	addon.AddFlag(cmd.Flags(), &o.libraries)
 	cmd.Flags().BoolVar(&o.force, "force", false, "replace existing files")
 	return cmd
 }
 
 func runInit(ctx context.Context, con console, o initOptions, model string) error {
-	opened, err := starter.Open(ctx, "init", model)
+	opened, err := starter.Open(ctx, "init", model, addon.Libraries{Operators: o.libraries})
 	if err != nil {
 		return err
 	}

@@ -46,7 +46,7 @@ const engineShare = 4
 
 // sweepEngines makes the bundled engines for a sweep.
 func sweepEngines(con console, setup ortsweep.Setup, requests runner.Requests, host hostinfo.Host) (*ortsweep.Engines, error) {
-	options, err := target.Engine("", con.err)
+	options, err := target.Engine("", setup.Subject.Libraries, con.err)
 	if err != nil {
 		return nil, err
 	}

@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"tuner/internal/cli/arguments"
+	"tuner/ort/addon"
 	probing "tuner/ort/provider/probe/child"
 	"tuner/ort/sessionoption"
 )
@@ -14,6 +15,7 @@ import (
 // It prints a probe.Answer as JSON, also for a provider that fails.
 func newProbe(con console) *cobra.Command {
 	var library, provider, model string
+	var operators []string
 	var o probing.Optimization
 	cmd := &cobra.Command{
 		Use:    "probe --library FILE [--provider NAME] [--model FILE] [--optimized FILE]",
@@ -22,14 +24,15 @@ func newProbe(con console) *cobra.Command {
 		Args:   arguments.Usage(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if o.File != "" {
-				return writeJSON(con.out, probing.Optimize(library, model, o))
+				return writeJSON(con.out, probing.Optimize(library, model, operators, o))
 			}
-			return writeJSON(con.out, probing.Try(cmd.Context(), library, provider, model))
+			return writeJSON(con.out, probing.Try(cmd.Context(), library, provider, model, operators))
 		},
 	}
 	cmd.Flags().StringVar(&library, "library", "", "ONNX Runtime library")
 	cmd.Flags().StringVar(&provider, "provider", "", "execution provider to create a session with; none: only open the library")
 	cmd.Flags().StringVar(&model, "model", "", "model to create the session for; none: a tiny one, which is also run")
+	cmd.Flags().StringArrayVar(&operators, addon.OperatorFlag, nil, "library with operators of the model; may be repeated")
 	cmd.Flags().StringVar(&o.File, "optimized", "", "file to write the optimized graph of the model to, instead")
 	cmd.Flags().StringVar(&o.Level, "level", sessionoption.Of(sessionoption.GraphOptimization).Default, "level of graph_optimization for that")
 	cmd.Flags().BoolVar(&o.External, "external", false, "write the weights into a file of their own")

@@ -20,18 +20,18 @@ var allowed = map[string][]string{
 	"cmd/tuner":           {"internal/cli"},
 	"internal/cli":        {"*"},
 	"report":              {"analyze", "pipeline/steps", "model/modelrepo", "model/modelconfig", "search", "search/verdict", "measure", "profile/journal", "spec", "measure/stats", "model/onnx", "model/precision/accuracy", "internal/plotstyle", "internal/terminal", "internal/parallel"}, // onnx: files and shapes of what is deployed
-	"report/result":       {"internal/hostinfo", "model/mix", "analyze", "profile/journal", "measure", "model/precision/accuracy", "search", "search/verdict", "pipeline/steps"},                                                                                                              // data: what result.json is made of
-	"export":              {"export/monitoring", "model/mix", "internal/telemetry", "report/result", "profile/journal", "model/modelrepo", "model/modelconfig", "measure", "search", "search/verdict", "internal/hostinfo"},                                                                   // journal: servers, as result.json has them; search: places
+	"report/result":       {"internal/hostinfo", "model/mix", "analyze", "profile/journal", "measure", "model/precision/accuracy", "search", "search/verdict", "pipeline/steps", "ort/addon"},                                                                                                 // data: what result.json is made of
+	"export":              {"export/monitoring", "model/mix", "internal/telemetry", "report/result", "profile/journal", "model/modelrepo", "model/modelconfig", "measure", "search", "search/verdict", "internal/hostinfo", "ort/addon", "internal/checksum"},                                 // journal: servers, as result.json has them; search: places
 	"export/scaling":      {"capacity", "capacity/autoscaler"},                                                                                                                                                                                                                                // a plan in, the autoscaler's YAML out
 	"export/monitoring":   {},                                                                                                                                                                                                                                                                 // figures in, rules and a dashboard out
-	"export/verify":       {"export", "runner", "model/modelrepo", "model/modelconfig", "measure", "engine/api", "model/onnx", "runner/payload", "profile", "profile/campaign", "model/precision", "spec"},
+	"export/verify":       {"export", "runner", "model/modelrepo", "model/modelconfig", "measure", "engine/api", "model/onnx", "runner/payload", "profile", "profile/campaign", "model/precision", "spec", "ort/addon"},
 	"report/figures":      {"model/mix", "report/result", "analyze", "pipeline/steps", "search", "search/verdict", "measure", "profile/journal", "spec", "model/precision/accuracy", "internal/terminal"}, // words and tables: it knows no format
 	"report/data":         {"report", "report/csv", "report/figures", "analyze", "measure", "search", "spec/knobs", "internal/parallel"},                                                                  // spec/knobs: the values of all knobs
-	"report/html":         {"report", "report/figures", "analyze", "spec", "measure", "search", "search/verdict", "internal/webpage", "internal/parallel"},                                                // search/verdict: the answer under other limits
+	"report/html":         {"report", "report/figures", "analyze", "spec", "measure", "search", "search/verdict", "internal/webpage", "internal/parallel", "ort/addon"},                                   // search/verdict: the answer under other limits
 	"ortsweep":            {"profile", "profile/campaign", "spec", "spec/knobs", "search", "runner", "model/modelrepo", "model/modelconfig", "profile/journal", "measure", "measure/stats", "model/onnx", "internal/plotstyle", "internal/terminal"},
 	"ortsweep/progress":   {"ortsweep", "ortsweep/race", "search", "measure", "internal/live", "internal/live/noise", "internal/words"},
 	"ortsweep/race":       {"search", "measure/stats"},
-	"ortsweep/flags":      {"internal/terminal", "ortsweep/olive", "spec", "spec/document", "search", "model/onnx", "model/framework"},
+	"ortsweep/flags":      {"internal/terminal", "ortsweep/olive", "spec", "spec/document", "search", "model/onnx", "model/framework", "ort/addon"},
 	"ortsweep/olive":      {"model/onnx", "model/modelconfig"},
 	"ortsweep/snippet":    {"internal/telemetry", "model/onnx", "model/modelconfig"},
 	"gate":                {"measure/arrivals", "spec", "profile", "runner", "model/modelrepo", "model/modelconfig", "measure", "measure/stats", "internal/hostinfo", "runner/meter"},
@@ -42,28 +42,28 @@ var allowed = map[string][]string{
 	"capacity/replica":    {"internal/hostinfo", "measure", "measure/arrivals", "model/modelconfig", "report/result", "search/queuesim"}, // one server: it knows no fleet
 	"capacity/output":     {"capacity", "internal/terminal"},
 	"compare/output":      {"compare", "measure", "internal/terminal", "internal/webpage"},
-	"gate/flags":          {"internal/terminal", "gate/output", "spec", "spec/document", "model/onnx"},
+	"gate/flags":          {"internal/terminal", "gate/output", "spec", "spec/document", "model/onnx", "ort/addon"},
 	"gate/judge":          {"gate", "gate/decide", "spec", "spec/knobs", "search", "model/precision", "model/precision/places", "profile/preparation", "ort/provider", "runner", "runner/target", "measure", "model/onnx", "ort/ortlib", "internal/checksum"},
 	"gate/decide":         {"measure/stats"}, // pure: pairs in, a verdict out
 	"gate/progress":       {"gate", "gate/decide", "measure", "internal/live", "internal/live/noise", "internal/words"},
 	"gate/output":         {"gate", "gate/decide", "spec", "measure", "internal/plotstyle", "internal/terminal", "internal/webpage"},
-	"profile":             {"measure/arrivals", "spec/mixture", "model/mix", "profile/campaign", "spec", "spec/knobs", "search", "search/verdict", "runner", "model/modelrepo", "model/modelconfig", "profile/journal", "measure", "engine/api", "model/onnx", "internal/hostinfo", "model/precision", "model/dataset", "runner/payload"},
-	"profile/preparation": {"profile", "profile/campaign", "profile/dryrun", "profile/progress", "profile/spans", "spec", "search", "profile/journal", "runner", "runner/target", "ort/ortlib", "ort/provider/probe", "model/precision", "model/precision/places", "model/dataset", "internal/hostinfo", "internal/checksum", "internal/exit", "internal/words", "measure", "model/modelconfig", "model/modelrepo", "ort/provider"}, // checks before a campaign
+	"profile":             {"measure/arrivals", "spec/mixture", "model/mix", "profile/campaign", "spec", "spec/knobs", "search", "search/verdict", "runner", "model/modelrepo", "model/modelconfig", "profile/journal", "measure", "engine/api", "model/onnx", "internal/hostinfo", "model/precision", "model/dataset", "runner/payload", "ort/addon"},
+	"profile/preparation": {"profile", "profile/campaign", "profile/dryrun", "profile/progress", "profile/spans", "spec", "search", "profile/journal", "runner", "runner/target", "ort/ortlib", "ort/provider/probe", "model/precision", "model/precision/places", "model/dataset", "internal/hostinfo", "internal/checksum", "internal/exit", "internal/words", "measure", "model/modelconfig", "model/modelrepo", "ort/provider", "ort/addon"}, // checks before a campaign
 	"profile/dryrun":      {"profile", "profile/campaign", "spec", "search"},
 	"profile/spans":       {"profile", "search", "measure", "internal/collector"},                                                          // spans of what an observer sees
 	"profile/progress":    {"profile", "search", "search/verdict", "measure", "internal/live", "internal/live/noise", "internal/terminal"}, // search/verdict: the words of the decision so far
-	"profile/starter":     {"spec/mixture", "profile", "profile/preparation", "spec", "model/modelconfig", "model/onnx", "ort/ortlib", "internal/hostinfo"},
-	"profile/campaign":    {"internal/hostinfo", "spec/mixture", "model/mix", "spec", "search", "profile/journal", "model/modelconfig", "internal/checksum", "internal/parallel"}, // meaning of journals; it runs nothing
+	"profile/starter":     {"spec/mixture", "profile", "profile/preparation", "spec", "model/modelconfig", "model/onnx", "ort/ortlib", "internal/hostinfo", "ort/addon"},
+	"profile/campaign":    {"internal/hostinfo", "spec/mixture", "model/mix", "spec", "search", "profile/journal", "model/modelconfig", "internal/checksum", "internal/parallel", "ort/addon"}, // meaning of journals; it runs nothing
 	"runner":              {"measure/arrivals", "model/isolation", "engine/api", "runner/load", "runner/wire", "runner/meter", "internal/hostinfo", "measure"},
-	"runner/target":       {"runner", "internal/children", "internal/exit", "engine/api", "spec", "spec/knobs", "search", "profile/journal", "runner/wire", "runner/meter", "measure", "internal/hostinfo", "ort/ortlib", "model/modelrepo", "model/modelconfig", "ort/provider"},                                                                                                                                                                                                                                                                                                                                                       // modelconfig: what a remote server serves, to be given back
-	"pipeline":            {"analyze", "model/dataset", "export", "internal/checksum", "internal/exit", "internal/terminal", "internal/words", "measure", "profile/journal", "runner/meter", "model/modelconfig", "model/onnx", "ort/ortlib", "model/precision", "model/precision/accuracy", "model/precision/conversion", "model/precision/places", "profile", "profile/campaign", "profile/preparation", "profile/starter", "ort/provider", "ort/provider/probe", "model/framework", "report", "report/formats", "report/html", "report/json", "report/markdown", "report/text", "runner/target", "search", "spec", "pipeline/steps"}, // the steps use everything but the command line
-	"mcp":                 {"analyze", "export", "internal/children", "internal/terminal", "measure", "model/framework", "model/modelconfig", "model/onnx", "ort/ortlib", "profile/journal", "profile/starter", "report/figures", "report/formats", "report/result", "report/text", "spec", "spec/mixture"},                                                                                                                                                                                                                                                                                                                             // it reads here, and measures and writes in children
-	"mcp/roots":           {"spec"},
+	"runner/target":       {"runner", "internal/children", "internal/exit", "engine/api", "spec", "spec/knobs", "search", "profile/journal", "runner/wire", "runner/meter", "measure", "internal/hostinfo", "ort/ortlib", "model/modelrepo", "model/modelconfig", "ort/provider", "ort/addon"},                                                                                                                                                                                                                                                                                                                                                       // modelconfig: what a remote server serves, to be given back
+	"pipeline":            {"analyze", "model/dataset", "export", "internal/checksum", "internal/exit", "internal/terminal", "internal/words", "measure", "profile/journal", "runner/meter", "model/modelconfig", "model/onnx", "ort/ortlib", "model/precision", "model/precision/accuracy", "model/precision/conversion", "model/precision/places", "profile", "profile/campaign", "profile/preparation", "profile/starter", "ort/provider", "ort/provider/probe", "model/framework", "report", "report/formats", "report/html", "report/json", "report/markdown", "report/text", "runner/target", "search", "spec", "pipeline/steps", "ort/addon"}, // the steps use everything but the command line
+	"mcp":                 {"analyze", "export", "internal/children", "internal/terminal", "measure", "model/framework", "model/modelconfig", "model/onnx", "ort/ortlib", "profile/journal", "profile/starter", "report/figures", "report/formats", "report/result", "report/text", "spec", "spec/mixture", "ort/addon"},                                                                                                                                                                                                                                                                                                                             // it reads here, and measures and writes in children
+	"mcp/roots":           {"spec", "ort/addon"},
 	"pipeline/steps":      {"internal/checksum"},
 	"analyze":             {"internal/hostinfo", "model/mix", "profile/campaign", "spec", "spec/knobs", "search", "search/posterior", "search/verdict", "profile/journal", "pipeline/steps", "measure", "model/modelconfig", "measure/stats", "model/precision/accuracy", "internal/parallel"},
 	// spec: Model Analyzer's tags
 	"analyze/imported": {"analyze", "spec", "measure", "model/modelconfig", "search"},
-	"spec":             {"measure/arrivals", "spec/traffic", "search", "model/modelconfig", "measure", "model/precision/accuracy"},
+	"spec":             {"measure/arrivals", "spec/traffic", "search", "model/modelconfig", "measure", "model/precision/accuracy", "ort/addon"},
 	// YAML alone: it does not know what a field means
 	"spec/document": {"internal/problems", "internal/words"},
 	// the arrivals of requests in YAML: it knows no other field of a file
@@ -74,7 +74,7 @@ var allowed = map[string][]string{
 	// a candidate's knobs in YAML and in config.pbtxt: it knows no other field of a file
 	"spec/knobs": {"model/mix", "spec/document", "search", "model/modelconfig"},
 	// the words and names that fields may have
-	"spec/reference":               {"spec", "spec/knobs", "search", "measure", "model/modelconfig", "model/precision/accuracy"},
+	"spec/reference":               {"spec", "spec/knobs", "search", "measure", "model/modelconfig", "model/precision/accuracy", "ort/addon"},
 	"spec/reference/referencetest": {"spec/reference", "internal/golden", "internal/schema"},
 	// it writes files of tuner's own, and has package spec read them
 	"spec/modelanalyzer": {"spec", "spec/document", "search", "model/modelconfig"},
@@ -96,8 +96,8 @@ var allowed = map[string][]string{
 	// shapes and shares alone: it knows no model
 	"model/mix":                  {"internal/checksum"},
 	"model/dataset":              {"model/onnx", "internal/hostinfo", "internal/problems"},
-	"model/precision":            {"internal/checksum", "internal/children", "model/onnx", "model/dataset", "runner", "engine/api", "model/modelrepo", "model/modelconfig", "internal/hostinfo", "runner/payload"},
-	"model/precision/places":     {"model/precision", "ort/provider", "ort/provider/probe", "ort/ortlib", "internal/hostinfo", "internal/checksum", "internal/exit", "search", "runner", "runner/target", "model/onnx"}, // search: places
+	"model/precision":            {"internal/checksum", "internal/children", "model/onnx", "model/dataset", "runner", "engine/api", "model/modelrepo", "model/modelconfig", "internal/hostinfo", "runner/payload", "ort/addon"},
+	"model/precision/places":     {"model/precision", "ort/provider", "ort/provider/probe", "ort/ortlib", "internal/hostinfo", "internal/checksum", "internal/exit", "search", "runner", "runner/target", "model/onnx", "ort/addon"}, // search: places
 	"model/precision/conversion": {"model/precision", "model/precision/accuracy", "model/precision/places", "ort/provider", "ort/provider/probe", "model/framework", "model/dataset", "model/onnx", "internal/exit", "internal/terminal", "internal/words"},
 	"model/precision/accuracy":   {"model/dataset/elements", "model/onnx", "measure/stats"},
 	"model/precision/calibrate":  {"model/dataset/elements", "model/onnx"},
@@ -132,13 +132,14 @@ var allowed = map[string][]string{
 	"engine/served":   {"engine/api", "engine/batching", "engine/budget", "engine/cache", "engine/classification", "engine/ensemble", "engine/fault", "engine/hostpolicy", "engine/ragged", "engine/ratelimit", "engine/request", "engine/scheduler", "engine/sequence", "engine/session", "engine/state", "engine/statistics", "engine/trace", "model/modelconfig"},
 	"engine":          {"engine/api", "model/modelconfig", "model/modelrepo", "internal/hostinfo"},
 	"engine/api":      {"model/modelconfig/configpb", "model/modelconfig"},
-	"engine/flags":    {"engine", "engine/certificates", "engine/logging", "model/modelconfig", "engine/ratelimit", "engine/api", "engine/statistics", "engine/trace"}, // statistics: the observer that makes summaries
+	"engine/flags":    {"engine", "engine/certificates", "engine/logging", "model/modelconfig", "engine/ratelimit", "engine/api", "engine/statistics", "engine/trace", "ort/addon"}, // statistics: the observer that makes summaries
 	"engine/identity": {"engine", "engine/fault", "engine/request", "model/modelconfig"},
 	"engine/serve":    {"engine", "engine/certificates", "engine/logging", "engine/mirror", "engine/poll", "engine/api", "engine/flags", "engine/trace", "engine/identity", "engine/onnxruntime", "ort", "ort/ortlib", "internal/hostinfo"},
 	// onnx/extent: the unpacked size of a file, before ONNX Runtime opens it
-	"engine/onnxruntime": {"engine", "engine/fault", "ort", "model/modelconfig", "model/onnx/extent"},
+	"engine/onnxruntime": {"engine", "engine/fault", "ort", "model/modelconfig", "model/onnx/extent", "ort/addon"},
 	"model/onnx/extent":  {"model/onnx"},
 	"ort":                {"internal/telemetry"},
+	"ort/addon":          {"internal/checksum"}, // files: it opens no library
 	"ort/ortlib":         {"internal/checksum", "internal/children"},
 	"runner/load":        {"measure", "measure/stats"},
 	"runner/wire":        {"engine/api"},
@@ -149,7 +150,7 @@ var allowed = map[string][]string{
 	"perf/output":        {"measure/arrivals", "perf", "runner/load", "measure", "runner/payload", "engine/api", "internal/plotstyle"},
 	"perf/view":          {"perf", "perf/output", "perf/paflags", "internal/terminal"},
 	"runner/payload":     {"engine/api", "model/dataset", "model/onnx", "model/modelconfig"},
-	"profile/journal":    {"internal/hostinfo", "measure", "model/mix", "model/precision/accuracy", "internal/parallel", "internal/words"},
+	"profile/journal":    {"internal/hostinfo", "measure", "model/mix", "model/precision/accuracy", "internal/parallel", "internal/words", "ort/addon"},
 	"measure":            {"measure/stats"},
 	"measure/stats":      {},
 	// schedules alone: it sends nothing
@@ -185,8 +186,8 @@ var allowed = map[string][]string{
 	"ort/sessionoption":        {},             // a table without imports
 	"model/precision/recipe":   {"model/onnx"}, // a table whose rows rewrite models
 	"internal/overlay":         {},
-	"ort/provider/probe":       {"internal/children", "internal/hostinfo", "ort/ortlib", "search", "model/modelconfig"}, // the facts of a space; graph levels
-	"ort/provider/probe/child": {"ort/provider/probe", "ort", "model/modelconfig"},                                      // ort: it runs in a process of its own
+	"ort/provider/probe":       {"internal/children", "internal/hostinfo", "ort/ortlib", "search", "model/modelconfig", "ort/addon"}, // the facts of a space; graph levels
+	"ort/provider/probe/child": {"ort/provider/probe", "ort", "model/modelconfig"},                                                   // ort: it runs in a process of its own
 	"internal/testserver":      {"engine/api", "model/modelconfig"},
 }
 

@@ -29,6 +29,7 @@ import (
 	"tuner/model/onnx/rewrite/quantization"
 	"tuner/model/precision"
 	"tuner/ort"
+	"tuner/ort/addon"
 	"tuner/ort/ortlib"
 )
 
@@ -177,7 +178,7 @@ func (s *subject) tryConvert() (faults []string) {
 	if err != nil {
 		return s.named("reading", err)
 	}
-	if err := precision.CheckSource(m); err != nil {
+	if err := precision.CheckSource(m, addon.Libraries{}); err != nil {
 		return s.named("checking", err)
 	}
 	conversions := map[string]func() (*onnx.Model, error){

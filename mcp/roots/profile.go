@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"tuner/internal/exit"
+	"tuner/ort/addon"
 	"tuner/ort/provider"
 	"tuner/spec"
 )
@@ -32,6 +33,9 @@ func (r Roots) CheckRun(p spec.Profile, a spec.Analyze) error {
 	}
 	if p.Accuracy.Command != "" {
 		refuse(p.Path, "accuracy.command", "is a program, and a client of 'tuner mcp' may run none; 'tuner run -f' in a shell runs it")
+	}
+	for _, library := range p.Model.Libraries.Operators {
+		refuse(p.Path, addon.FileField, "%q is a library, and a client of 'tuner mcp' may load none; 'tuner run -f' in a shell loads it", library)
 	}
 	r.checkServer(p.Runner, func(text string) { refuse(p.Path, "runner.mode", "%s", text) })
 	if p.Finals != nil {

@@ -129,6 +129,7 @@ var outside = map[string]string{
 	"config":                      "config: /etc/config.pbtxt",
 	"output":                      "output: /tmp/elsewhere",
 	"model":                       "",
+	"op_libraries":                "op_libraries: [operators.so]",
 	"runner.server":               "runner: {mode: local, server: /bin/sh}",
 	"runner.log":                  "runner: {mode: local, log: /tmp/log}",
 	"runner.model_repository":     "runner: {mode: remote, url: 'localhost:8001', model_repository: /tmp}",

@@ -43,7 +43,7 @@ func NewMaker(source *onnx.Model, open Opener, o Options) (*Maker, error) {
 	if err := checkOptions(o); err != nil {
 		return nil, err
 	}
-	if err := CheckSource(source); err != nil {
+	if err := CheckSource(source, o.Libraries); err != nil {
 		return nil, err
 	}
 	if o.Limit != nil && o.Limit.NeedsLabels() && o.Data.Labels == nil {

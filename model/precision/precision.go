@@ -19,6 +19,7 @@ import (
 	"tuner/model/onnx/inputs"
 	"tuner/model/onnx/rewrite"
 	"tuner/model/precision/accuracy"
+	"tuner/ort/addon"
 	"tuner/ort/provider"
 )
 
@@ -123,7 +124,10 @@ type Options struct {
 	Cache             string          // cache folder; it is made if needed
 	// Tool: program, ONNX Runtime builds and machine, as far as they affect figures; figures of
 	// others are not reused
-	Tool      string
+	Tool string
+	// Libraries have the operators of the source that ONNX Runtime lacks. Without any, a source with
+	// such operators has no variants.
+	Libraries addon.Libraries
 	KeepIO    bool // fp16 keeps the types of inputs and outputs
 	FreeBatch bool // a fixed batch dimension is first made symbolic, if the graph allows it
 	// WeightBits: bits of weights in int8 and int8_static: 8 or 7; 0: 8 if the processor supports

@@ -31,6 +31,8 @@ type ServeOptions struct {
 	// Library returns the ONNX Runtime library for an execution provider. An error has the reason
 	// why it is missing, and counts as a refusal.
 	Library func(provider string) (string, error)
+	// Operators are the libraries with operators that the engine of the launcher opens
+	Operators []string
 	// Folder is the folder of models while an engine serves them. "" is UserCache, where models
 	// from the cache need no additional space.
 	Folder string
@@ -47,7 +49,7 @@ func (s server) Open(ctx context.Context, m *onnx.Model, of string) (Session, er
 	if err != nil {
 		return nil, &RefusedError{err.Error()}
 	}
-	config, err := configure(m, of)
+	config, err := configure(m, of, s.options.Operators)
 	if err != nil {
 		return nil, &RefusedError{err.Error()}
 	}
@@ -104,8 +106,8 @@ func refusal(err error) error {
 }
 
 // configure makes the configuration that serves an unchanged model on one instance of the provider.
-// The server does not batch, so requests have the shapes of the file.
-func configure(m *onnx.Model, of string) (*modelconfig.Config, error) {
+// The server does not batch, so requests have the shapes of the file. operators are libraries.
+func configure(m *onnx.Model, of string, operators []string) (*modelconfig.Config, error) {
 	var options modelconfig.Options
 	group := &configpb.ModelInstanceGroup{Count: 1, Kind: options.UseProvider(of)}
 	gpus := 0
@@ -113,6 +115,9 @@ func configure(m *onnx.Model, of string) (*modelconfig.Config, error) {
 		group.Gpus, gpus = []int32{0}, 1
 	}
 	base := &modelconfig.Config{Name: servedName, Backend: modelconfig.Backend, InstanceGroup: []*configpb.ModelInstanceGroup{group}}
+	if len(operators) > 0 {
+		base.ModelOperations = &configpb.ModelOperations{OpLibraryFilename: operators}
+	}
 	io := signature(m)
 	return modelconfig.Complete(modelconfig.SetORTOptions(base, options), modelconfig.CompleteOptions{
 		DirName: servedName, HasModelFile: true, IO: &io, GPUs: gpus,

@@ -28,7 +28,7 @@ func TestConfigure(t *testing.T) {
 		"cuda":     "KIND_GPU [0] [] []",
 		"tensorrt": "KIND_GPU [0] [tensorrt] []",
 	} {
-		c, err := configure(build.MLP(), provider)
+		c, err := configure(build.MLP(), provider, nil)
 		if err != nil {
 			t.Errorf("%s: %v", provider, err)
 			continue
@@ -74,7 +74,7 @@ func TestPlace(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, m := range map[string]*onnx.Model{"file": fromFile, "derived": derived, "built": build.MLP()} {
-		config, err := configure(m, "cpu")
+		config, err := configure(m, "cpu", nil)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -5,21 +5,23 @@ import (
 
 	"tuner/model/onnx"
 	"tuner/model/onnx/onnxpb"
+	"tuner/ort/addon"
 )
 
 // CheckSource returns the reason why a model cannot have variants, from the file alone, as a
-// *SourceError.
-func CheckSource(m *onnx.Model) error {
-	if err := checkSource(m); err != nil {
+// *SourceError. libraries may have operators of the model.
+func CheckSource(m *onnx.Model, libraries addon.Libraries) error {
+	if err := checkSource(m, libraries); err != nil {
 		return &SourceError{Path: m.Path(), Err: err}
 	}
 	return nil
 }
 
-func checkSource(m *onnx.Model) error {
-	if op := customOperator(m.Proto()); op != "" {
+func checkSource(m *onnx.Model, libraries addon.Libraries) error {
+	if op := CustomOperator(m); op != "" && len(libraries.Operators) == 0 {
 		return fmt.Errorf("it uses the custom operator %s, which only a library of its own can run; "+
-			"export the model with ONNX's operators alone (a custom operator may be defined as a function inside the model)", op)
+			"name the library with --op-library or in op_libraries, or export the model with ONNX's operators alone "+
+			"(a custom operator may be defined as a function inside the model)", op)
 	}
 	for _, side := range []struct {
 		name   string
@@ -41,9 +43,10 @@ var knownDomains = []string{
 	"com.microsoft", "com.microsoft.nchwc", "com.microsoft.experimental", "com.ms.internal.nhwc", "org.pytorch.aten",
 }
 
-// customOperator returns the first operator that neither ONNX Runtime nor the model defines, as
+// CustomOperator returns the first operator that neither ONNX Runtime nor the model defines, as
 // "domain:name (node …)"; "" without one.
-func customOperator(p *onnxpb.ModelProto) string {
+func CustomOperator(m *onnx.Model) string {
+	p := m.Proto()
 	isKnown := map[string]bool{}
 	for _, domain := range knownDomains {
 		isKnown[domain] = true

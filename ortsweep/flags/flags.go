@@ -19,6 +19,7 @@ import (
 	"tuner/internal/exit"
 	"tuner/internal/terminal"
 	"tuner/model/framework"
+	"tuner/ort/addon"
 	"tuner/ortsweep/olive"
 	"tuner/spec"
 	"tuner/spec/document"
@@ -36,6 +37,7 @@ type Options struct {
 	batch, sessions int
 	budget          time.Duration
 	shapes, knobs   []string
+	libraries       []string // with operators
 	data            string
 	oliveFile       string
 	tensors         olive.Tensors
@@ -54,6 +56,7 @@ func (o *Options) Add(f *pflag.FlagSet) {
 	f.IntVar(&o.sessions, "sessions", 0, "with --measure throughput: sessions side by side (default 1)")
 	f.DurationVar(&o.budget, "budget", 0, "`time` for the race, conversions excluded (default 3m)")
 	f.StringArrayVar(&o.shapes, "shape", nil, "NAME:SIZES of an input without the batch dimension, such as image:3,224,224; may be repeated")
+	addon.AddFlag(f, &o.libraries)
 	f.StringArrayVar(&o.knobs, "knob", nil, "`KNOB=VALUE,VALUE` to search in place of the default space; may be repeated")
 	f.StringVar(&o.data, "data", "", "inputs to compare lower precisions on: npz, npy, folder, perf_analyzer's JSON (default: random inputs)")
 	f.StringVar(&o.oliveFile, "olive", "", "OLive's optimization config (JSON), in place of a model")
@@ -111,6 +114,7 @@ func fieldFlags() []document.FieldFlag {
 		{Field: "search.budget", Flag: "--budget"},
 		{Field: "accuracy.data", Flag: "--data"},
 		{Field: "load.inputs.shape.", Flag: "--shape "},
+		{Field: addon.FileField, Flag: "--" + addon.FileFlag},
 		{Field: "space.", Flag: "--knob "},
 		{Field: "space", Flag: "--knob"},
 	}
@@ -137,7 +141,7 @@ func (o *Options) checkModel(model string) error {
 // readFile reads an ortsweep.yaml. Among the flags for the sweep, only budget and output folder may
 // be combined with it.
 func (o *Options) readFile() (spec.Sweep, error) {
-	for _, flag := range []string{"batch", "data", "in-names", "in-shapes", "in-types", "knob", "measure", "model", "olive", "out-names", "sessions", "shape"} {
+	for _, flag := range []string{"batch", "data", "in-names", "in-shapes", "in-types", "knob", "measure", "model", "olive", "out-names", "sessions", "shape", addon.FileFlag} {
 		if o.given(flag) {
 			return spec.Sweep{}, exit.Usagef("--%s contradicts -f: the file says it", flag)
 		}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -21,6 +22,7 @@ import (
 // so that package spec reports the mistake.
 type sweepFile struct {
 	Model    string            `yaml:"model"`
+	Opened   []string          `yaml:"op_libraries,omitempty"`
 	Name     string            `yaml:"name,omitempty"`
 	Output   string            `yaml:"output,omitempty"`
 	Measure  string            `yaml:"measure,omitempty"`
@@ -34,7 +36,7 @@ type sweepFile struct {
 
 // newSweepFile makes the ortsweep.yaml from flags and OLive's settings. Flags take precedence.
 func newSweepFile(o *Options, s olive.Settings) (sweepFile, error) {
-	f := sweepFile{Model: s.Model, Name: s.Name, Output: cmp.Or(o.folder, s.Output), Measure: o.measure}
+	f := sweepFile{Model: s.Model, Opened: o.libraries, Name: s.Name, Output: cmp.Or(o.folder, s.Output), Measure: o.measure}
 	if s.Throughput && f.Measure == "" {
 		f.Measure = spec.SweepThroughput
 	}
@@ -81,6 +83,10 @@ func (f sweepFile) text() ([]byte, error) {
 func (f sweepFile) movable(output string) ([]byte, error) {
 	f.Output = output
 	paths := []*string{&f.Model, &f.Output}
+	f.Opened = slices.Clone(f.Opened)
+	for i := range f.Opened {
+		paths = append(paths, &f.Opened[i])
+	}
 	data, hasData := f.Accuracy["data"]
 	if hasData {
 		paths = append(paths, &data)

@@ -39,6 +39,9 @@ func WriteCPP(to io.Writer, s Session) error {
 func (w *writer) cppOptions(s Session) {
 	w.linef("  Ort::SessionOptions options;")
 	w.options(s, "  ", func(o sessionoption.Option) sessionoption.Line { return o.CPP }, "options.AddConfigEntry(%s, %s);")
+	for _, library := range s.Operators {
+		w.linef("  options.RegisterCustomOpsLibrary(ORT_TSTR(%s));", quote(library))
+	}
 	for _, p := range s.Providers {
 		w.cppProvider(p)
 	}

@@ -53,6 +53,9 @@ func (w *writer) goOptions(s Session) {
 	w.linef("func sessionOptions() *ort.SessionOptions {")
 	w.linef("options := must(ort.NewSessionOptions())")
 	w.options(s, "", func(o sessionoption.Option) sessionoption.Line { return o.Go }, "check(options.AddSessionConfigEntry(%s, %s))")
+	for _, library := range s.Operators {
+		w.linef("log.Fatal(\"github.com/yalue/onnxruntime_go has no way to open \" + %s + \": take winner.py or winner.cc\")", quote(library))
+	}
 	for _, p := range s.Providers {
 		w.goProvider(p)
 	}

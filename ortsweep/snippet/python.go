@@ -26,6 +26,9 @@ func WritePython(to io.Writer, s Session) error {
 	w.linef("")
 	w.linef("options = ort.SessionOptions()")
 	w.options(s, "", func(o sessionoption.Option) sessionoption.Line { return o.Python }, "options.add_session_config_entry(%s, %s)")
+	for _, library := range s.Operators {
+		w.linef("options.register_custom_ops_library(%s)", quote(library))
+	}
 	w.linef("providers = [%s]", pythonProviders(s.Providers))
 	w.linef("session = ort.InferenceSession(%s, options, providers=providers)", quote(s.Model))
 	w.linef("")

@@ -20,6 +20,7 @@ import (
 type Session struct {
 	About     []string // comment lines on top
 	Model     string   // path of the ONNX file
+	Operators []string // paths of libraries with operators
 	Runtime   string   // measured build, flavour@version
 	Options   modelconfig.Options
 	Providers []modelconfig.Provider // in order of preference; the CPU's comes last automatically

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"tuner/ort/addon"
 	"tuner/profile/journal"
 	"tuner/search"
 	"tuner/spec"
@@ -43,6 +44,7 @@ func Differences(then journal.Header, now Asked) []string {
 		d.compare("ONNX Runtime", buildText(then.Runtime), buildText(h.Runtime))
 	}
 	d.compare("ONNX Runtime builds", buildsText(then.Runtimes), buildsText(h.Runtimes))
+	d.compare("libraries with operators", operatorsText(then.Operators), operatorsText(h.Operators))
 	d.compare("server", then.Server.String(), h.Server.String())
 	d.compare("server of the finals", finalsText(then), finalsText(h))
 	d.compare("data of the requests", then.Requests.String(), h.Requests.String())
@@ -171,6 +173,14 @@ func buildsText(builds []journal.RuntimeInfo) string {
 		names[i] = b.Name()
 	}
 	return cmp.Or(strings.Join(names, ", "), "one")
+}
+
+func operatorsText(files []addon.File) string {
+	names := make([]string, len(files))
+	for i, f := range files {
+		names[i] = f.String()
+	}
+	return listText(names)
 }
 
 func finalsText(h journal.Header) string {

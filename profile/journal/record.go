@@ -13,6 +13,7 @@ import (
 	"tuner/internal/words"
 	"tuner/model/mix"
 	"tuner/model/precision/accuracy"
+	"tuner/ort/addon"
 )
 
 // Format is the version of the journal's format that this package writes. It also reads format 1,
@@ -43,10 +44,11 @@ type Header struct {
 	Seed    uint64      `json:"seed"`    // seed of all random choices
 	Runtime RuntimeInfo `json:"runtime"` // the ONNX Runtime build of the default configuration
 	// values of the knob runtime, the default's first; empty if there is one
-	Runtimes []RuntimeInfo   `json:"runtimes,omitempty"`
-	Server   *ServerInfo     `json:"server,omitempty"`  // the measured server; nil: the bundled engine
-	Finals   *ServerInfo     `json:"finals,omitempty"`  // the server of the final trials; nil: the same
-	Machine  json.RawMessage `json:"machine,omitempty"` // facts of the machine, for reports
+	Runtimes  []RuntimeInfo   `json:"runtimes,omitempty"`
+	Operators []addon.File    `json:"operators,omitempty"` // libraries with operators of the model
+	Server    *ServerInfo     `json:"server,omitempty"`    // the measured server; nil: the bundled engine
+	Finals    *ServerInfo     `json:"finals,omitempty"`    // the server of the final trials; nil: the same
+	Machine   json.RawMessage `json:"machine,omitempty"`   // facts of the machine, for reports
 	// fingerprint of the machine; figures of machines with different fingerprints are not compared
 	Fingerprint string `json:"fingerprint"`
 	// the machine on which the campaign began, and the part of it; absent in older journals

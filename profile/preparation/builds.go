@@ -8,6 +8,7 @@ import (
 	"tuner/internal/checksum"
 	"tuner/internal/exit"
 	"tuner/internal/hostinfo"
+	"tuner/ort/addon"
 	"tuner/ort/ortlib"
 	"tuner/ort/provider/probe"
 	"tuner/profile"
@@ -45,7 +46,7 @@ func (o Options) checkRuntimes(p spec.Profile) error {
 // Place returns the facts of the machine on which the default configuration depends. For the bundled
 // engine the GPUs are none if its build does not use GPUs.
 func (o Options) Place(ctx context.Context, host hostinfo.Host, p spec.Profile) profile.Place {
-	there := Place(ctx, host, func() (ortlib.Build, error) {
+	there := Place(ctx, host, p.Model.Libraries, func() (ortlib.Build, error) {
 		builds, err := o.Builds(p)
 		if err != nil {
 			return ortlib.Build{}, err
@@ -59,11 +60,14 @@ func (o Options) Place(ctx context.Context, host hostinfo.Host, p spec.Profile) 
 }
 
 // Place returns the facts of the machine for a default configuration that the build from find serves
-// (probe.GPUs).
-func Place(ctx context.Context, host hostinfo.Host, find func() (ortlib.Build, error)) profile.Place {
+// (probe.GPUs), with libraries beside it.
+func Place(ctx context.Context, host hostinfo.Host, libraries addon.Libraries, find func() (ortlib.Build, error)) profile.Place {
 	prober, err := probe.New()
 	if err != nil {
 		return profile.Place{GPUs: len(host.GPUs)} // opening the build reports the error
+	}
+	if prober.Libraries, err = libraries.Resolve(); err != nil {
+		return profile.Place{GPUs: len(host.GPUs)} // opening the model reports the error
 	}
 	return profile.Place{GPUs: prober.GPUs(ctx, host, find), Outputs: func(model string) map[string][]int64 {
 		return prober.Outputs(ctx, find, model)
@@ -99,6 +103,7 @@ func Open(ctx context.Context, builds []ortlib.Build, p spec.Profile, s profile.
 	if err != nil {
 		return nil, facts, err
 	}
+	prober.Libraries = s.Libraries
 	opened := make([]ortlib.Build, len(builds))
 	for i, b := range builds {
 		if opened[i], err = OpenBuild(ctx, b); err != nil {

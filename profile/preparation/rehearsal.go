@@ -12,6 +12,8 @@ import (
 	"tuner/measure"
 	"tuner/model/modelconfig"
 	"tuner/model/modelrepo"
+	"tuner/model/precision"
+	"tuner/ort/addon"
 	"tuner/ort/provider"
 	"tuner/profile"
 	"tuner/profile/campaign"
@@ -59,16 +61,20 @@ func (c *Campaign) rehearse(ctx context.Context, p spec.Profile, s profile.Subje
 			return exit.OrInterrupted(ctx, err)
 		}
 		if failure != nil && (failure.Stage == measure.StageLoad || failure.Stage == measure.StageErrors) {
-			return refusal(p, r, *failure)
+			return refusal(p, s, r, *failure)
 		}
 	}
 	return nil
 }
 
 // refusal returns the error for a model that does not load, or does not answer a request.
-func refusal(p spec.Profile, r profile.Rehearsed, failure measure.Failure) error {
+func refusal(p spec.Profile, s profile.Subject, r profile.Rehearsed, failure measure.Failure) error {
 	reason, _, _ := strings.Cut(failure.Reason, "\n") // without the engine's log
 	reason = strings.TrimSuffix(reason, "; its last output:")
+	if op := precision.CustomOperator(s.Model); failure.Stage == measure.StageLoad && op != "" && s.Libraries.IsZero() {
+		return exit.Usagef("cannot tune the model %q: it uses the operator %s, which ONNX Runtime does not have: %s\n"+
+			"    hint: name the library with that operator with --%s or in %s", p.Model.Path, op, reason, addon.FileFlag, addon.FileField)
+	}
 	if failure.Stage == measure.StageLoad {
 		return exit.Usagef("cannot tune the model %q: ONNX Runtime does not load it in the default configuration: %s\n"+
 			"    hint: install what it asks for, export the model again, or correct its config.pbtxt", p.Model.Path, reason)

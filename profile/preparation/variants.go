@@ -36,13 +36,13 @@ func (o Options) Variants(ctx context.Context, p spec.Profile, s profile.Subject
 		}
 	}
 	serving := places.OfCampaign(builds, facts)
-	opener, err := serving.Opener(o.Messages)
+	opener, err := serving.Opener(s.Libraries, o.Messages)
 	if err != nil {
 		return profile.Variants{}, err
 	}
 	settings := precision.Options{
 		Data: data, Calibration: calibration, CalibrationMethod: p.Accuracy.CalibrationMethod, Limit: p.Accuracy.Limit,
-		MaxKept: p.Accuracy.MaxKept, KeepIO: true, Progress: o.say,
+		MaxKept: p.Accuracy.MaxKept, KeepIO: true, Progress: o.say, Libraries: s.Libraries,
 	}
 	var names []string
 	for _, place := range p.Space(facts).Places() {
@@ -53,7 +53,7 @@ func (o Options) Variants(ctx context.Context, p spec.Profile, s profile.Subject
 		return profile.Variants{}, err
 	}
 	start := time.Now()
-	variants, err := profile.MakeVariants(ctx, p, s, facts, maker, serving.Try)
+	variants, err := profile.MakeVariants(ctx, p, s, facts, maker, serving.Trier(s.Libraries))
 	if err != nil {
 		return profile.Variants{}, err
 	}
@@ -70,7 +70,7 @@ func Data(p spec.Profile, s profile.Subject) (data, calibration dataset.Dataset,
 	if p.Accuracy.Limit == nil {
 		return data, calibration, nil
 	}
-	if err := precision.CheckSource(s.Model); err != nil {
+	if err := precision.CheckSource(s.Model, s.Libraries); err != nil {
 		return data, calibration, err
 	}
 	return profile.Data(p, s)

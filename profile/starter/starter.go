@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -22,6 +23,7 @@ import (
 	"tuner/model/modelconfig/configpb"
 	"tuner/model/onnx/inputs"
 	"tuner/model/precision/recipe"
+	"tuner/ort/addon"
 	"tuner/ort/ortlib"
 	"tuner/profile"
 	"tuner/profile/preparation"
@@ -44,10 +46,13 @@ type Model struct {
 	path     string // as the user gives it
 	isFolder bool   // a Triton model folder
 	cores    int    // of this machine, ≥ 1
+	// libraries that the user names, as the user gives them
+	libraries addon.Libraries
 }
 
-// Open reads a model for a verb. The user can fix every error about the file.
-func Open(ctx context.Context, verb, path string) (Model, error) {
+// Open reads a model for a verb, with libraries that servers of it open beside ONNX Runtime. The user
+// can fix every error about the files.
+func Open(ctx context.Context, verb, path string, libraries addon.Libraries) (Model, error) {
 	info, err := os.Stat(path)
 	if err != nil {
 		return Model{}, exit.Usagef("cannot read the model %q: %v", path, durable.Cause(err))
@@ -60,13 +65,13 @@ func Open(ctx context.Context, verb, path string) (Model, error) {
 	usual := func() (ortlib.Build, error) { return ortlib.Resolve("") }
 	source := spec.Profile{
 		Path: verb, Name: spec.NewStarter(absolute).Name, // path may be ".", which has no name
-		Model: spec.ModelSource{Path: path, Precisions: map[string]string{recipe.Original: path}},
+		Model: spec.ModelSource{Path: path, Precisions: map[string]string{recipe.Original: path}, Libraries: libraries},
 	}
-	subject, err := profile.OpenSubject(source, preparation.Place(ctx, host, usual))
+	subject, err := profile.OpenSubject(source, preparation.Place(ctx, host, libraries, usual))
 	if err != nil {
 		return Model{}, exit.With(exit.Usage, err)
 	}
-	return Model{Subject: subject, path: path, isFolder: info.IsDir(), cores: max(1, int(host.CPU.Usable()))}, nil
+	return Model{Subject: subject, path: path, isFolder: info.IsDir(), cores: max(1, int(host.CPU.Usable())), libraries: libraries}, nil
 }
 
 // Starter collects the contents of files in dir about the model and this machine. given are the
@@ -81,13 +86,27 @@ func (m Model) Starter(dir string, given map[string][]int64) (spec.Starter, erro
 	if !m.isFolder {
 		s.Config = configName
 	}
+	for _, library := range m.libraries.Operators {
+		if library, err = PathFrom(dir, library); err != nil {
+			return spec.Starter{}, err
+		}
+		s.OpLibraries = append(s.OpLibraries, library)
+	}
 	groups := m.Config.GetInstanceGroup()
 	s.OnGPU = len(groups) > 0 && groups[0].GetKind() == configpb.ModelInstanceGroup_KIND_GPU
 	s.Precisions = recipe.Choose(m.Model, s.OnGPU)
 	s.Batching = inputs.Batches(m.Model) && m.Config.GetMaxBatchSize() > 0
-	s.Shapes, err = ExampleShapes(m.Subject, given)
+	if s.Shapes, err = ExampleShapes(m.Subject, given); err != nil {
+		return s, err
+	}
 	s.Values = fixedValues(m.Model, s.Shapes)
-	return s, err
+	texts := inputs.Texts(m.Model)
+	for _, name := range slices.Sorted(maps.Keys(texts)) {
+		if !slices.ContainsFunc(s.Shapes, func(shape spec.StarterShape) bool { return shape.Input == name }) {
+			s.Texts = append(s.Texts, spec.StarterShape{Input: name, Reason: texts[name]})
+		}
+	}
+	return s, nil
 }
 
 // PathFrom returns a path relative to dir. An absolute path stays absolute.

@@ -10,6 +10,7 @@ import (
 	"tuner/analyze"
 	"tuner/internal/words"
 	"tuner/measure"
+	"tuner/ort/addon"
 	"tuner/report"
 	"tuner/report/figures"
 	"tuner/search"
@@ -62,8 +63,12 @@ func Write(w io.Writer, r analyze.Result, withRepository bool) error {
 		}
 		page.Config = config.String()
 		if withRepository {
+			serve := "tuner serve --model-repository " + report.RepositoryDir
+			for _, f := range r.Header.Operators {
+				serve += fmt.Sprintf(" --%s='%s'", addon.OperatorFlag, f.Path)
+			}
 			page.Deploy = []string{
-				"tuner serve --model-repository " + report.RepositoryDir, `tritonserver --model-repository="$PWD/` + report.RepositoryDir + `"`,
+				serve, `tritonserver --model-repository="$PWD/` + report.RepositoryDir + `"`,
 				"curl --fail localhost:8000/v2/health/ready",
 			}
 		}

@@ -255,7 +255,7 @@ func newOrigin(r analyze.Result) result.Origin {
 	o := result.Origin{
 		Tool: h.Tool, Created: h.Created, Profile: h.Spec.Path, ProfileSHA256: h.Spec.SHA256, Seed: h.Seed,
 		Flavour: h.Runtime.Flavour, Version: h.Runtime.Version, Fingerprint: h.Fingerprint, Models: []result.Model{},
-		Runtimes: []string{}, Placements: r.Placements, Server: h.Server, Finals: h.Finals,
+		Runtimes: []string{}, Operators: h.Operators, Placements: r.Placements, Server: h.Server, Finals: h.Finals,
 	}
 	for _, build := range figures.Runtimes(h) {
 		o.Runtimes = append(o.Runtimes, build.Name())

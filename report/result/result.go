@@ -20,6 +20,7 @@ import (
 	"tuner/measure"
 	"tuner/model/mix"
 	"tuner/model/precision/accuracy"
+	"tuner/ort/addon"
 	"tuner/pipeline/steps"
 	"tuner/profile/journal"
 	"tuner/search"
@@ -359,6 +360,8 @@ type Origin struct {
 	// again counts twice; absent in older journals
 	Placements []hostinfo.Placement `json:"placements,omitempty"`
 	Models     []Model              `json:"models"` // model files
+	// libraries with operators of the model; absent without any
+	Operators []addon.File `json:"operators,omitempty"`
 
 	Server *journal.ServerInfo `json:"server,omitempty"` // measured server; absent if it is the bundled engine
 	Finals *journal.ServerInfo `json:"finals,omitempty"` // server of the finals; absent if it is the measured one

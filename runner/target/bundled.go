@@ -9,16 +9,19 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"tuner/internal/hostinfo"
+	"tuner/ort/addon"
 	"tuner/ort/ortlib"
 	"tuner/runner"
 )
 
 // Engine returns the options of a runner that launches tuner's own engine and controls it over
-// gRPC. program is its file; "" is this program's own. Warnings go to the writer.
-func Engine(program string, warnings io.Writer) (runner.Options, error) {
+// gRPC. program is its file; "" is this program's own. It opens the libraries. Warnings go to the
+// writer.
+func Engine(program string, libraries addon.Libraries, warnings io.Writer) (runner.Options, error) {
 	if program == "" {
 		own, err := os.Executable()
 		if err != nil {
@@ -31,7 +34,7 @@ func Engine(program string, warnings io.Writer) (runner.Options, error) {
 		return runner.Options{}, fmt.Errorf("cannot resolve %q: %w", program, err)
 	}
 	return runner.Options{
-		Launcher: Bundled{Binary: absolute, Drain: hurriedDrain},
+		Launcher: Bundled{Binary: absolute, Libraries: libraries, Drain: hurriedDrain},
 		Dial:     runner.GRPC,
 		Wire:     runner.Over(runner.OverGRPC),
 		Group:    hostinfo.MemoryLimit(),
@@ -41,9 +44,11 @@ func Engine(program string, warnings io.Writer) (runner.Options, error) {
 
 // Bundled launches the engine that is part of tuner's own binary. Zero durations take the defaults.
 type Bundled struct {
-	Binary string        // tuner's own path (os.Executable)
-	Start  time.Duration // limit until an engine serves, without a model; default 30 s
-	Drain  time.Duration // limit for its end after SIGTERM, before it is killed; default 10 s
+	Binary string // tuner's own path (os.Executable)
+	// Libraries that an engine opens beside ONNX Runtime, by absolute paths
+	Libraries addon.Libraries
+	Start     time.Duration // limit until an engine serves, without a model; default 30 s
+	Drain     time.Duration // limit for its end after SIGTERM, before it is killed; default 10 s
 }
 
 // The defaults of Bundled. Verbs use the last one to wait for the end of an engine, whose loads
@@ -62,7 +67,7 @@ func (b Bundled) Launch(ctx context.Context, s runner.Server) (runner.Engine, er
 		"--http-address=127.0.0.1", "--grpc-address=127.0.0.1", "--metrics-address=127.0.0.1",
 		fmt.Sprintf("--announce-fd=%d", announceFD), fmt.Sprintf("--parent-fd=%d", parentFD),
 		"--ort-library=" + s.Library}
-	cmd := exec.Command(b.Binary, append(options, hostPolicies(s)...)...)
+	cmd := exec.Command(b.Binary, slices.Concat(options, hostPolicies(s), b.Libraries.Flags())...)
 	cmd.Env = ortlib.Build{Library: s.Library, Dir: filepath.Dir(s.Library)}.Environment(os.Environ())
 	p, err := startProcess(ctx, cmd, cmp.Or(b.Start, defaultStart), cmp.Or(b.Drain, defaultDrain))
 	if err != nil {

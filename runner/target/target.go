@@ -24,6 +24,7 @@ import (
 	"tuner/internal/hostinfo"
 	"tuner/model/modelconfig"
 	"tuner/model/modelrepo"
+	"tuner/ort/addon"
 	"tuner/profile/journal"
 	"tuner/runner"
 	"tuner/runner/meter"
@@ -69,7 +70,11 @@ func Open(p spec.Profile, warnings io.Writer) (Servers, error) {
 }
 
 func open(p spec.Profile, r spec.Runner, field string, warnings io.Writer) (*server, error) {
-	options, err := Engine("", warnings)
+	libraries, err := p.Model.Libraries.Resolve()
+	if err != nil {
+		return nil, exit.Usagef("%s: %s: %v", p.Path, addon.FileField, err)
+	}
+	options, err := Engine("", libraries, warnings)
 	if err != nil {
 		return nil, err
 	}

@@ -75,6 +75,18 @@ func AppendOnce[T comparable](v Value, list []T, x T) []T {
 	return append(list, x)
 }
 
+// Files reads a list of file names, without the same one twice. path is the file's own: a name is
+// relative to its folder.
+func (v Value) Files(path string) []string {
+	var files []string
+	for _, e := range v.List() {
+		if name, ok := e.Text(); ok {
+			files = AppendOnce(e, files, RelativeTo(path, name))
+		}
+	}
+	return files
+}
+
 // span is a range in the file. The ends are included.
 type span struct {
 	low, high, step int64

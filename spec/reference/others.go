@@ -115,6 +115,7 @@ func Gate() File {
 			{Name: "window", Type: duration(50*time.Millisecond, 5*time.Minute), Default: "500ms",
 				Meaning: "The shortest length of a window. Each side has twelve in a pair, and slow models get longer ones. Use longer windows where noise keeps a gate from a verdict after 60 pairs."},
 			{Name: "inconclusive", Type: words(spec.GatePass, spec.GateFail), Without: "neither", Meaning: "An inconclusive verdict counts as this one."},
+			opLibraries(),
 			servedName("the candidate's file name"),
 			{Name: "output", Type: path("out/gate"), Without: "`out/NAME-gate`", Meaning: "Folder of the results."},
 			{Name: "history", Type: path("history.jsonl"), Without: "`history.jsonl` in `output`", Meaning: "Every gate adds a line to this file."},
@@ -171,7 +172,7 @@ func sweepFields() []Field {
 	const variants = "space: {precision: [fp32, int8]}"
 	limit := Type{Name: "mapping: `accuracy` to `{metric, min}` or `{metric, max}`", Schema: limits(true).Schema,
 		Good: []string{"{accuracy: {metric: cosine, min: 0.99}}"}, Bad: []string{"{speed: {max: 1}}"}}
-	return []Field{shared["model"], config, shared["name"], output,
+	return []Field{shared["model"], config, opLibraries(), shared["name"], output,
 		{Name: "measure", Type: words(spec.SweepLatency, spec.SweepThroughput), Default: spec.SweepLatency,
 			Meaning: "`latency` is the mean compute time of one execution, by one session with one client. `throughput` counts the rows per second of all sessions, none of them ever idle."},
 		{Name: "batch", Type: whole(1, 1<<20), Default: "1", Unit: "rows", Meaning: "Rows in one execution."},

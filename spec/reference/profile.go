@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"tuner/ort/addon"
 	"tuner/search/plan"
 	"tuner/spec"
 )
@@ -21,6 +22,7 @@ func Profile() File {
 			{Name: "model", Type: path("model.onnx"), Required: true, Meaning: "An ONNX file, or a Triton model folder. A folder's model file and config.pbtxt are used."},
 			{Name: "config", Type: path("config.pbtxt"), Without: "Triton's auto-completion makes the default from the model",
 				Meaning: "The config.pbtxt of the default configuration, for an ONNX file. Auto-completion makes two CPU instances on all cores, and batches up to 4 where the model has a batch dimension."},
+			opLibraries(),
 			servedName("the model's file or folder name"),
 			{Name: "output", Type: path("out/minilm"), Without: "`out/NAME`", Meaning: "Folder of the campaign: its journal, later the results."},
 			{Name: "deploy_target", Type: words(spec.TargetTriton, spec.TargetTuner), Default: spec.TargetTriton,
@@ -54,6 +56,12 @@ func Profile() File {
 			accuracySection(),
 		},
 	}
+}
+
+// opLibraries describes the libraries with a model's operators.
+func opLibraries() Field {
+	return Field{Name: addon.FileField, Type: list(path("operators/libortextensions.so")), Without: "none",
+		Meaning: "Libraries with operators that the model uses beside ONNX Runtime's. Their code runs in the server. A config.pbtxt may only name libraries of this list. See [custom operators](../how-to/custom-operators.md)."}
 }
 
 // servedName describes the served name of a model.

@@ -88,8 +88,9 @@ func isConversion(node *onnxpb.NodeProto) bool {
 type findings struct {
 	index     *Range // range of an index; nil if it is not an index
 	reason    string
-	mask      bool // used as a mask
-	parameter bool // used as a size, a count, or a divisor
+	mask      bool   // used as a mask
+	parameter bool   // used as a size, a count, or a divisor
+	text      string // reason for texts, if an operator reads strings as language; else ""
 }
 
 // demand narrows the range of the index.
@@ -221,6 +222,9 @@ func bodyInput(u use) []string {
 
 // examine records the restrictions of a use.
 func (f *flow) examine(u use, s step, found *findings) {
+	if readsText(u.node) && found.text == "" {
+		found.text = textReason(u.node)
+	}
 	inputs := u.node.GetInput()
 	switch op := u.node.GetOpType(); {
 	case (op == "Gather" || op == "GatherElements" || op == "ScatterElements" || op == "GatherBlockQuantized") && u.index == 1:

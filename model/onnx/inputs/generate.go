@@ -45,6 +45,12 @@ func draw(in Input, shape []int64, r *rand.Rand) Tensor {
 		for i := range t.Strings {
 			t.Strings[i] = strconv.AppendInt(nil, between(in.Range, r), 10)
 		}
+	case Sentences:
+		t.Strings = make([][]byte, n)
+		list := sentences()
+		for i := range t.Strings {
+			t.Strings[i] = drawText(list, r)
+		}
 	case Mask:
 		t.Data = drawMask(in.Type, n, shape, r)
 	case Normal:

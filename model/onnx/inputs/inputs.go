@@ -23,15 +23,16 @@ type Distribution int
 
 // The distributions.
 const (
-	Normal  Distribution = iota // floating-point numbers with mean 0 and standard deviation 1
-	Uniform                     // integers of a range with equal probability
-	Mask                        // along the last dimension: one or more ones, then zeros
-	Text                        // decimal strings of integers of a range
+	Normal    Distribution = iota // floating-point numbers with mean 0 and standard deviation 1
+	Uniform                       // integers of a range with equal probability
+	Mask                          // along the last dimension: one or more ones, then zeros
+	Text                          // decimal strings of integers of a range
+	Sentences                     // texts of English sentences
 )
 
 // String returns the distribution's name in reports.
 func (d Distribution) String() string {
-	return [...]string{"normal", "uniform", "mask", "text"}[d]
+	return [...]string{"normal", "uniform", "mask", "text", "sentences"}[d]
 }
 
 // Range has the integers from Lo to Hi, without Hi.
@@ -175,6 +176,8 @@ func withValues(in Input, flow *flow, known facts) Input {
 	limits := typeRange(in.Type)
 	bound, isBound := known.bounds[in.Name]
 	switch {
+	case in.Type == onnx.String && found.text != "":
+		in.Distribution, in.Reason = Sentences, found.text
 	case in.Type == onnx.String:
 		in.Distribution, in.Range, in.Reason = Text, Range{0, 100}, "any text; digits also parse as numbers"
 	case found.index != nil:

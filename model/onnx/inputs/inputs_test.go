@@ -576,3 +576,37 @@ func TestBounds(t *testing.T) {
 		}
 	}
 }
+
+// Strings are texts for an operator that reads language, and digits for all others.
+func TestTexts(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		domain, op string
+		want       inputs.Distribution
+	}{
+		"a tokenizer of a library":      {"ai.onnx.contrib", "BertTokenizer", inputs.Sentences},
+		"ONNX Runtime's tokenizer":      {"com.microsoft", "Tokenizer", inputs.Sentences},
+		"another one of ONNX Runtime's": {"com.microsoft", "StringNormalizer", inputs.Text},
+		"a look-up of ONNX":             {"ai.onnx.ml", "LabelEncoder", inputs.Text},
+		"a conversion to numbers":       {"", "Cast", inputs.Text},
+	} {
+		g := build.NewGraph("texts")
+		x := g.Input("text", onnx.String, onnx.Symbol("batch"))
+		g.OutputAs("y", g.Node("Identity", []string{x}), onnx.Int64, onnx.Symbol("batch"))
+		m := g.Model()
+		node := m.Proto().Graph.Node[0]
+		node.Domain, node.OpType = &c.domain, &c.op
+		in := derive(t, m, inputs.Options{})["text"]
+		if in.Distribution != c.want {
+			t.Errorf("%s: %v, want %v", name, in.Distribution, c.want)
+		}
+		texts := inputs.Texts(m)
+		if text, ok := texts["text"]; ok != (c.want == inputs.Sentences) || ok && !strings.HasSuffix(text, "for "+c.op) {
+			t.Errorf("%s: texts are %v", name, texts)
+		}
+		a, b := inputs.Generate([]inputs.Input{in}, 8, 1)["text"], inputs.Generate([]inputs.Input{in}, 8, 1)["text"]
+		if diff := cmp.Diff(a, b); diff != "" || len(a.Strings) != 8 {
+			t.Errorf("%s: %d texts; another draw from the same seed differs: %s", name, len(a.Strings), diff)
+		}
+	}
+}

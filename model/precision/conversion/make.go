@@ -62,6 +62,7 @@ func (r Request) Make(ctx context.Context, maker *precision.Maker, builds places
 	if err != nil {
 		return result, err
 	}
+	prober.Libraries = r.Settings.Libraries
 	if result.Repeats, err = maker.Determinism(ctx, provider.CPU); err != nil {
 		return result, Failed(ctx, err)
 	}

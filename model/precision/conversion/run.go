@@ -41,7 +41,7 @@ func (j Job) Run(ctx context.Context) (Result, error) {
 	if err != nil {
 		return Result{}, exit.OrInterrupted(ctx, err)
 	}
-	opener, err := builds.Opener(j.Messages)
+	opener, err := builds.Opener(j.Settings.Libraries, j.Messages)
 	if err != nil {
 		return Result{}, err
 	}
@@ -76,7 +76,7 @@ func (j *Job) read() (*onnx.Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := precision.CheckSource(model); err != nil {
+	if err := precision.CheckSource(model, j.Settings.Libraries); err != nil {
 		return nil, err
 	}
 	j.Settings.Data, j.Settings.Calibration, err = j.Data.Read(model)

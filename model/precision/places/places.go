@@ -17,6 +17,7 @@ import (
 	"tuner/internal/hostinfo"
 	"tuner/model/onnx"
 	"tuner/model/precision"
+	"tuner/ort/addon"
 	"tuner/ort/ortlib"
 	"tuner/ort/provider"
 	"tuner/ort/provider/probe"
@@ -85,18 +86,20 @@ func OfCampaign(builds []ortlib.Build, facts search.Facts) Builds {
 	}
 }
 
-// Opener opens models in places, on this program's own engine. It writes warnings to a writer.
-func (b Builds) Opener(warnings io.Writer) (precision.Opener, error) {
-	options, err := target.Engine("", warnings)
+// Opener opens models in places, on this program's own engine, with libraries beside ONNX Runtime. It
+// writes warnings to a writer.
+func (b Builds) Opener(libraries addon.Libraries, warnings io.Writer) (precision.Opener, error) {
+	options, err := target.Engine("", libraries, warnings)
 	if err != nil {
 		return nil, err
 	}
-	return b.OpenerOn(options), nil
+	return b.OpenerOn(options, libraries), nil
 }
 
-// OpenerOn opens models in places, on the engine that the options launch.
-func (b Builds) OpenerOn(options runner.Options) precision.Opener {
-	return opener{b, precision.ServeOptions{Runner: options}}
+// OpenerOn opens models in places, on the engine that the options launch. libraries are those that the
+// engine opens.
+func (b Builds) OpenerOn(options runner.Options, libraries addon.Libraries) precision.Opener {
+	return opener{b, precision.ServeOptions{Runner: options, Operators: libraries.Operators}}
 }
 
 // opener runs models on an engine, in places by name.
@@ -112,15 +115,19 @@ func (o opener) Open(ctx context.Context, m *onnx.Model, place string) (precisio
 	return precision.NewOpener(options).Open(ctx, m, search.ParsePlace(place).Provider)
 }
 
-// Try returns the reason why a place's execution provider does not work with a model file, and ""
-// if it does. A child process tries it. The error is the context's.
-func (b Builds) Try(ctx context.Context, place search.Place, model string) (reason string, err error) {
-	prober, err := probe.New()
-	if err != nil {
-		return "", err
+// Trier returns a function that returns the reason why a place's execution provider does not work with
+// a model file, and "" if it does. A child process tries it, with libraries beside ONNX Runtime. The
+// error is the context's.
+func (b Builds) Trier(libraries addon.Libraries) func(ctx context.Context, place search.Place, model string) (reason string, err error) {
+	return func(ctx context.Context, place search.Place, model string) (string, error) {
+		prober, err := probe.New()
+		if err != nil {
+			return "", err
+		}
+		prober.Libraries = libraries
+		out, _, err := prober.TryAll(ctx, b(place.String()), []string{place.Provider}, model)
+		return out[place.Provider], err
 	}
-	out, _, err := prober.TryAll(ctx, b(place.String()), []string{place.Provider}, model)
-	return out[place.Provider], err
 }
 
 // Key identifies everything that affects a comparison in places, besides the model and the data.
@@ -151,7 +158,7 @@ func (b Builds) Key(tool string, host hostinfo.Host, places []string) (string, e
 }
 
 // Maker prepares the making of a model's variants that are judged in places. It sets the cache
-// folder and the key of this program's version.
+// folder and the key of this program's version, with the libraries of the options.
 func (b Builds) Maker(ctx context.Context, version string, m *onnx.Model, open precision.Opener, places []string, o precision.Options) (*precision.Maker, error) {
 	var err error
 	if o.Cache, err = precision.UserCache(); err != nil {
@@ -159,6 +166,13 @@ func (b Builds) Maker(ctx context.Context, version string, m *onnx.Model, open p
 	}
 	if o.Tool, err = b.Key("tuner "+version, hostinfo.Read(ctx), places); err != nil {
 		return nil, err
+	}
+	files, err := o.Libraries.Files()
+	if err != nil {
+		return nil, err
+	}
+	for _, f := range files {
+		o.Tool += ", operators " + f.SHA256
 	}
 	return precision.NewMaker(m, open, o)
 }

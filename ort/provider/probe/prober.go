@@ -15,12 +15,14 @@ import (
 	"os"
 	"os/exec"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"tuner/internal/children"
 	"tuner/internal/words"
+	"tuner/ort/addon"
 	"tuner/ort/ortlib"
 )
 
@@ -59,6 +61,8 @@ type Prober struct {
 	// argument 0 of the child, since some programs act by the name with which they are called
 	Name    string
 	Timeout time.Duration // limit for one child
+	// Libraries are opened beside ONNX Runtime for every model that is tried
+	Libraries addon.Libraries
 }
 
 // New returns a prober that runs this program itself.
@@ -69,7 +73,7 @@ func New() (Prober, error) {
 	if err != nil {
 		return Prober{}, fmt.Errorf("cannot find this program's own file: %w", err)
 	}
-	return Prober{program, os.Args[0], timeout}, nil
+	return Prober{Program: program, Name: os.Args[0], Timeout: timeout}, nil
 }
 
 // Try reports whether a build creates a session with a provider for a model. Without a provider
@@ -91,7 +95,7 @@ func (p Prober) Optimize(ctx context.Context, build ortlib.Build, model, level, 
 func (p Prober) ask(ctx context.Context, build ortlib.Build, flags ...string) Answer {
 	ctx, cancel := context.WithTimeout(ctx, p.Timeout)
 	defer cancel()
-	cmd := children.Command(ctx, p.Program, append([]string{"probe", "--library", build.Library}, flags...)...)
+	cmd := children.Command(ctx, p.Program, slices.Concat([]string{"probe", "--library", build.Library}, flags, p.Libraries.Flags())...)
 	cmd.Args[0] = p.Name
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr

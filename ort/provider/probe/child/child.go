@@ -38,16 +38,18 @@ type Optimization struct {
 
 // Optimize writes the graph with which ONNX Runtime serves a model on cpu. It then opens the
 // written file without optimization, since the graph may have operators that this build cannot
-// read.
-func Optimize(library, model string, o Optimization) probe.Answer {
+// read. operators are the libraries with the model's own operators.
+func Optimize(library, model string, operators []string, o Optimization) probe.Answer {
 	runtime, err := ort.Open(library)
 	if err != nil {
 		return probe.Answer{Error: err.Error()}
 	}
 	defer runtime.Close()
 	oneThread := sessionoption.Settings{sessionoption.IntraOpThreads: "1"}
-	options := ort.SessionOptions{Settings: oneThread.With(sessionoption.GraphOptimization, o.Level), LogSeverity: ort.LogFatal, OptimizedModelPath: o.File}
-	unchanged := ort.SessionOptions{Settings: oneThread.With(sessionoption.GraphOptimization, sessionoption.Disabled), LogSeverity: ort.LogFatal}
+	options := ort.SessionOptions{Settings: oneThread.With(sessionoption.GraphOptimization, o.Level), LogSeverity: ort.LogFatal,
+		OptimizedModelPath: o.File, OpLibraries: operators}
+	unchanged := ort.SessionOptions{Settings: oneThread.With(sessionoption.GraphOptimization, sessionoption.Disabled), LogSeverity: ort.LogFatal,
+		OpLibraries: operators}
 	if o.External {
 		options.Entries = map[string]string{"session.optimized_model_external_initializers_file_name": filepath.Base(o.File) + ".data",
 			"session.optimized_model_external_initializers_min_size_in_bytes": "1024"}
@@ -68,8 +70,9 @@ func Optimize(library, model string, o Optimization) probe.Answer {
 }
 
 // Try opens the library. Unless the provider is "", it also creates a session with it for the
-// model. If the model is "", it uses a tiny one.
-func Try(ctx context.Context, library, of, model string) probe.Answer {
+// model. If the model is "", it uses a tiny one. operators are the libraries with the model's own
+// operators.
+func Try(ctx context.Context, library, of, model string, operators []string) probe.Answer {
 	runtime, err := ort.Open(library)
 	if err != nil {
 		return probe.Answer{Error: err.Error()}
@@ -81,7 +84,7 @@ func Try(ctx context.Context, library, of, model string) probe.Answer {
 		return answer
 	}
 	start := time.Now()
-	if err := trySession(ctx, runtime, of, model, &answer); err != nil {
+	if err := trySession(ctx, runtime, of, model, operators, &answer); err != nil {
 		answer.Error = err.Error()
 		return answer
 	}
@@ -91,9 +94,9 @@ func Try(ctx context.Context, library, of, model string) probe.Answer {
 
 // trySession creates a session as the engine does. It adds to the answer the outputs of the model,
 // and which provider took which nodes, or the reason why that is unknown.
-func trySession(ctx context.Context, runtime *ort.Runtime, of, model string, answer *probe.Answer) error {
+func trySession(ctx context.Context, runtime *ort.Runtime, of, model string, operators []string, answer *probe.Answer) error {
 	options := ort.SessionOptions{Settings: sessionoption.Settings{sessionoption.IntraOpThreads: "1"}, LogSeverity: ort.LogFatal,
-		RecordAssignment: true, Providers: []ort.Provider{{Name: of}}}
+		RecordAssignment: true, Providers: []ort.Provider{{Name: of}}, OpLibraries: operators}
 	if behind := provider.Of(of).Behind; behind != "" {
 		options.Providers = append(options.Providers, ort.Provider{Name: behind})
 	}

@@ -1,4 +1,4 @@
-// A library with one operator, test.Twice of int32, for TestOperatorsOfALibrary.
+// A library with one operator, test.Twice of int32.
 #include "onnxruntime_c_api.h"
 
 static const OrtApi *api;
