@@ -3,7 +3,8 @@
 //
 // Package capacity simulates it over a traffic. It follows pkg/controller/podautoscaler of Kubernetes
 // v1.36: the number of replicas for a metric, the tolerance, missing metrics and pods that are not
-// ready, stabilization, and policies. The package has no clock, reads no metric and knows no cluster. It
+// ready, stabilization, and policies. The laboratory compares both at each sync
+// (lab/conformance/autoscaling). The package has no clock, reads no metric and knows no cluster. It
 // omits several metrics in one object, and scaling to and from zero.
 package autoscaler
 
@@ -109,6 +110,7 @@ type Autoscaler struct {
 	highest  extremes // recommendations within down.Stabilization
 	added    changes
 	removed  changes
+	hasBegun bool // a sync was before
 }
 
 // New returns an autoscaler that has seen nothing.
@@ -137,6 +139,11 @@ func (r Rules) longest() (period time.Duration) {
 // Sync returns the number of replicas that the autoscaler wants from now on. now is the time since
 // any beginning, and must ascend from call to call. current is the number that was wanted before.
 func (a *Autoscaler) Sync(now time.Duration, current int, r Reading) int {
+	if !a.hasBegun { // the first number counts as recommended
+		a.hasBegun = true
+		a.lowest.add(now, current)
+		a.highest.add(now, current)
+	}
 	wanted := current
 	switch {
 	case current > a.settings.Max:
@@ -179,8 +186,11 @@ func (a *Autoscaler) proposed(current int, r Reading) (replicas int, known bool)
 	}
 	// Pods that are not ready use nothing while more are wanted. Pods without a metric are taken to
 	// use whatever makes the change smaller.
-	sum, counted := r.Sum, r.Measured+r.Missing
-	if r.Missing > 0 && ratio < 1 {
+	sum, counted := r.Sum, r.Measured
+	if ratio != 1 {
+		counted += r.Missing
+	}
+	if ratio < 1 {
 		sum += int64(r.Missing) * a.assumed(r.Request)
 	}
 	if addsUnready {

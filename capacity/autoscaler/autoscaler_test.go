@@ -28,6 +28,7 @@ func TestReplicasForAReading(t *testing.T) {
 		}
 	}
 	b := DefaultBehavior()
+	b.Down.Stabilization = 0
 	pods, external := Settings{Source: Pods, Target: 100, Behavior: &b}, Settings{Source: External, Target: 100, Behavior: &b}
 	cpu := Settings{Source: Resource, Target: 50, Behavior: &b}
 	check("twice the target", pods, 2, each(2, 200), 4)
@@ -35,6 +36,7 @@ func TestReplicasForAReading(t *testing.T) {
 	check("within the tolerance", pods, 10, each(10, 110), 10)
 	check("beyond the tolerance: 10 × 1.11 = 11.1", pods, 10, each(10, 111), 12)
 	check("below the tolerance: 10 × 0.89 = 8.9", pods, 10, each(10, 89), 9)
+	check("at the target, a missing metric changes nothing", pods, 3, Reading{Sum: 200, Measured: 2, Missing: 1}, 3)
 	check("no metric", pods, 7, Reading{Missing: 7}, 7)
 	// (200 + 200 + 0) ÷ 3 pods ÷ 100 = 1.33, × 3
 	check("an unready pod uses nothing while more are wanted", pods, 3, Reading{Sum: 400, Measured: 2, Unready: 1}, 4)
