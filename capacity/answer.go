@@ -123,7 +123,7 @@ func (f *finding) settingsOf(x *site, numbers []int) (kept, missed []attempt) {
 }
 
 // best returns the cheapest attempt that keeps the limit. Without one it returns the attempt with the
-// highest share on its worst day, and false.
+// highest share, and false.
 func (f *finding) best() (a attempt, kept bool) {
 	if len(f.kept) > 0 {
 		return f.trimmed(slices.MinFunc(f.kept, func(a, b attempt) int {
@@ -132,7 +132,7 @@ func (f *finding) best() (a attempt, kept bool) {
 		})), true
 	}
 	return f.trimmed(slices.MaxFunc(slices.Concat(f.missed, f.hopeless), func(a, b attempt) int {
-		return cmp.Compare(a.o.worstDay, b.o.worstDay)
+		return cmp.Compare(a.o.good[0], b.o.good[0])
 	})), false
 }
 
@@ -160,7 +160,7 @@ func (f *finding) alternatives(chosen *attempt) (list []attempt) {
 	}
 	near := attempt{}
 	for _, a := range f.missed {
-		isNearer := near.site == nil || a.o.worstDay > near.o.worstDay
+		isNearer := near.site == nil || a.o.good[0] > near.o.good[0]
 		if f.cost(&a) < f.cost(chosen) && isNearer {
 			near = a
 		}
@@ -204,6 +204,8 @@ func difference(a, chosen *attempt) (kind, text string) {
 		return constant, "autoscaler: " + targetText(a)
 	case down(a) != down(chosen):
 		return settings, "scales down after " + words.Duration(down(a))
+	case tolerance(a) != tolerance(chosen):
+		return settings, fmt.Sprintf("tolerance of %.3g %%", 100*tolerance(a))
 	case a.set.Min != chosen.set.Min:
 		return settings, words.Count(a.set.Min, "replica") + " at least"
 	}
@@ -215,6 +217,13 @@ func down(a *attempt) time.Duration {
 		return autoscaler.DefaultScaleDown
 	}
 	return a.set.Behavior.Down.Stabilization
+}
+
+func tolerance(a *attempt) float64 {
+	if a.set.Behavior == nil {
+		return autoscaler.DefaultTolerance
+	}
+	return a.set.Behavior.Up.Tolerance
 }
 
 func targetText(a *attempt) string {
@@ -270,6 +279,9 @@ func (s *searcher) fleet(a *attempt, about string) Fleet {
 	if a.set.Min < a.set.Max {
 		f.Scaling.Scaler, f.Scaling.Target = s.q.Scaler, float64(a.set.Target)/1000
 		f.Scaling.Down, f.Scaling.Window = down(a).Seconds(), s.q.Window.Seconds()
+		if b := a.set.Behavior; b != nil {
+			f.Scaling.Tolerance = b.Up.Tolerance
+		}
 	}
 	return f
 }

@@ -29,7 +29,7 @@ import (
 type Question struct {
 	Traffic  traffic.Traffic
 	Limit    time.Duration // on the latency of a request
-	Share    float64       // of the requests of each day that must keep it, 0..1
+	Share    float64       // of the requests that must keep it, 0..1
 	Balancer queuesim.Balancer
 	Scaler   Scaler
 	// Startup is the time from the wish for a pod to its first request. Below 0: the measured launch
@@ -37,7 +37,10 @@ type Question struct {
 	Startup  time.Duration
 	Window   time.Duration // over which the autoscaler's metric is a mean
 	Min, Max int           // bounds of the number of replicas
-	Seed     uint64
+	// DefaultTolerance keeps Kubernetes' tolerance of 10 %. Before version 1.35 an object cannot have
+	// another.
+	DefaultTolerance bool
+	Seed             uint64
 }
 
 // Scaler names what changes the number of replicas.

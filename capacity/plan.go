@@ -13,7 +13,7 @@ type Status string
 
 // The statuses of a plan.
 const (
-	Satisfied  Status = "satisfied"  // the chosen fleet keeps the limit on each day
+	Satisfied  Status = "satisfied"  // the chosen fleet keeps the limit
 	Infeasible Status = "infeasible" // no fleet within the bounds does
 )
 
@@ -25,7 +25,7 @@ type Plan struct {
 	Summary string `json:"summary"`                     // the answer in a few sentences
 	Model   string `json:"model"`                       // served name of the model
 	Asked   Asked  `json:"asked"`                       // the question
-	// the chosen fleet; of an infeasible plan, the fleet with the highest share on the worst day
+	// the chosen fleet; of an infeasible plan, the fleet with the highest share
 	Best Fleet `json:"best"`
 	// the fleets with the nearest costs that differ in one thing, the nearest first
 	Alternatives []Fleet `json:"alternatives"`
@@ -51,7 +51,7 @@ type Asked struct {
 	Peak        float64           `json:"peak_rate" jsonschema:"minimum=0"`                         // highest rate of a step
 	Dispersion  float64           `json:"dispersion" jsonschema:"minimum=1"`                        // variance over mean of the requests in a second; 1: independent users
 	Limit       float64           `json:"limit" jsonschema:"exclusiveMinimum=0"`                    // limit on the latency of a request
-	Share       float64           `json:"share" jsonschema:"exclusiveMinimum=0,exclusiveMaximum=1"` // share of the requests of each day that must keep it
+	Share       float64           `json:"share" jsonschema:"exclusiveMinimum=0,exclusiveMaximum=1"` // share of the requests that must keep it
 	Balancer    queuesim.Balancer `json:"balancer" jsonschema:"enum"`                               // how requests are spread over replicas
 	Scaler      Scaler            `json:"autoscaler" jsonschema:"enum"`                             // what changes the number of replicas
 	Window      float64           `json:"metric_window" jsonschema:"exclusiveMinimum=0"`            // time over which the autoscaler's metric is a mean
@@ -86,6 +86,8 @@ type Scaling struct {
 	Max    int    `json:"max" jsonschema:"minimum=1"`                             // largest number of replicas
 	// requests per second of a replica that the autoscaler aims at; absent where the metric is another
 	Target float64 `json:"target,omitempty" jsonschema:"minimum=0"`
+	// relative distance from the target within which nothing changes
+	Tolerance float64 `json:"tolerance,omitempty" jsonschema:"minimum=0"`
 	// time for which fewer replicas must suffice before some are removed, in seconds
 	Down float64 `json:"scale_down_stabilization,omitempty" jsonschema:"minimum=0"`
 	// time over which the metric is a mean, in seconds

@@ -28,6 +28,7 @@ func Replay(q Question, r replica.Replica, s Scaling) (Fleet, error) {
 	case HPA, KEDA:
 		b := autoscaler.DefaultBehavior()
 		b.Down.Stabilization = time.Duration(s.Down * float64(time.Second))
+		b.Up.Tolerance, b.Down.Tolerance = s.Tolerance, s.Tolerance
 		set.Source, set.Target, set.Behavior = s.Scaler.source(), int64(math.Round(s.Target*1000)), &b
 	case cpuScaler:
 		if a, ok := x.usual(site); ok {

@@ -5,6 +5,7 @@ import (
 	"math"
 	"time"
 
+	"tuner/capacity/autoscaler"
 	"tuner/capacity/traffic"
 )
 
@@ -13,7 +14,7 @@ func summary(p *Plan) string {
 	b := &p.Best
 	share := fmt.Sprintf("%s of the requests within %s (%s on the worst day)", percent(b.Within), milliseconds(p.Asked.Limit), percent(b.WorstDay))
 	if p.Status == Infeasible {
-		return fmt.Sprintf("No fleet of %d to %d replicas answers %s of each day's requests within %s. The nearest is %s: %s.",
+		return fmt.Sprintf("No fleet of %d to %d replicas answers %s of the requests within %s. The nearest is %s: %s.",
 			p.Asked.MinReplicas, p.Asked.MaxReplicas, percent(p.Asked.Share), milliseconds(p.Asked.Limit), fleetText(b), share)
 	}
 	return fmt.Sprintf("%s: %s, %s.", fleetText(b), CostText(b), share)
@@ -74,6 +75,9 @@ func (s *searcher) notes(chosen *attempt) (list []string) {
 	}
 	if worst > trusted {
 		list = append(list, fmt.Sprintf("The simulation of %s misses a measured p99 by %.2g %%.", chosen.site.replica.Configuration, 100*worst))
+	}
+	if b := chosen.set.Behavior; b != nil && b.Up.Tolerance != autoscaler.DefaultTolerance {
+		list = append(list, "A tolerance in the autoscaler needs Kubernetes 1.35. --default-tolerance plans without.")
 	}
 	if chosen.o.shortfall > 0 {
 		list = append(list, fmt.Sprintf("At the end %.3g requests still wait: the replicas answer less than comes.", chosen.o.shortfall))

@@ -19,7 +19,7 @@ import (
 func plan() capacity.Plan {
 	best := capacity.Fleet{
 		About: "chosen", Type: "c7i", Configuration: "config_1", Setup: "2 × int8, batch 8",
-		Scaling: capacity.Scaling{Scaler: capacity.HPA, Min: 2, Max: 14, Target: 312.5, Down: 120, Window: 60, Startup: 30},
+		Scaling: capacity.Scaling{Scaler: capacity.HPA, Min: 2, Max: 14, Target: 312.5, Tolerance: 0.03, Down: 120, Window: 60, Startup: 30},
 		Cost:    12.34, Hours: 34.6, Within: 0.9931, WorstDay: 0.9905, P50: 0.012, P99: 0.041, Mean: 1.44, Peak: 11, Changes: 20,
 	}
 	cheaper := best

@@ -16,8 +16,8 @@ func head(p capacity.Plan) []string {
 	if s.Min == s.Max {
 		lines = append(lines, fmt.Sprintf("A fixed number: %s. A pod starts in %s.", p.Best.Replicas(), duration(s.Startup)))
 	} else {
-		lines = append(lines, fmt.Sprintf("%s: %d to %d replicas, %.4g requests/s per replica as a mean over %s, scales down after %s. A pod starts in %s.",
-			scalerName(s.Scaler), s.Min, s.Max, s.Target, duration(s.Window), duration(s.Down), duration(s.Startup)))
+		lines = append(lines, fmt.Sprintf("%s: %d to %d replicas, %.4g requests/s per replica as a mean over %s, tolerance %.3g %%, scales down after %s. A pod starts in %s.",
+			scalerName(s.Scaler), s.Min, s.Max, s.Target, duration(s.Window), 100*s.Tolerance, duration(s.Down), duration(s.Startup)))
 	}
 	a := p.Asked
 	return append(lines, fmt.Sprintf("Traffic: %s: %.4g requests/s on average, %.4g at the peak. Balancer: %s.", a.Traffic, a.Mean, a.Peak, a.Balancer))
@@ -118,7 +118,8 @@ func explanation(p capacity.Plan) []string {
 		fmt.Sprintf("The traffic is simulated in steps of %s, in which the autoscaler looks once. Within a step, requests have the latencies of a steady state, "+
 			"which an event simulation of one server predicts at its rate. Requests beyond the capacity wait, and are carried over.", duration(a.Step)),
 		"Capacity is the highest rate of a replica. Within limit is the rate at which the asked share keeps the limit. Least is what a clairvoyant would cost.",
-		fmt.Sprintf("A setting counts if %.4g %% of the requests of each day keep %.4g ms. Of those, the cheapest is chosen.", 100*a.Share, 1000*a.Limit),
+		fmt.Sprintf("A setting counts if %.4g %% of the requests keep %.4g ms, with a quarter of the allowed misses to spare for days that it has not seen. "+
+			"Of those, the cheapest is chosen.", 100*a.Share, 1000*a.Limit),
 		fmt.Sprintf("The requests of a second have %.3g × the variance of independent users.", a.Dispersion),
 		"The metric is the rate of answered requests. It lags by one scrape of 15 s, and cannot exceed the capacity of the pods that are ready.",
 		"A pod costs from the wish for it to its removal. Its last seconds, and nodes that the cluster has to start, are not simulated.",

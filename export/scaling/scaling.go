@@ -70,6 +70,7 @@ type behavior struct {
 type rules struct {
 	Stabilization int      `yaml:"stabilizationWindowSeconds"`
 	Select        string   `yaml:"selectPolicy"`
+	Tolerance     string   `yaml:"tolerance,omitempty"` // Kubernetes 1.35 and newer
 	Policies      []policy `yaml:"policies"`
 }
 
@@ -149,11 +150,17 @@ func quantity(x float64) string { return strconv.FormatFloat(x*1000, 'f', 0, 64)
 func behaviorOf(s capacity.Scaling) behavior {
 	b := autoscaler.DefaultBehavior()
 	b.Down.Stabilization = time.Duration(s.Down * float64(time.Second))
+	if s.Scaler == capacity.HPA && s.Tolerance > 0 {
+		b.Up.Tolerance, b.Down.Tolerance = s.Tolerance, s.Tolerance
+	}
 	return behavior{rulesOf(b.Up), rulesOf(b.Down)}
 }
 
 func rulesOf(r autoscaler.Rules) rules {
 	x := rules{Stabilization: int(r.Stabilization.Seconds()), Select: string(r.Select)}
+	if r.Tolerance != autoscaler.DefaultTolerance {
+		x.Tolerance = quantity(r.Tolerance)
+	}
 	for _, p := range r.Policies {
 		kind := "Pods"
 		if p.Percent {

@@ -14,6 +14,9 @@ func plan(s capacity.Scaler) capacity.Plan {
 	p := capacity.Plan{Best: capacity.Fleet{
 		Configuration: "config_1", Scaling: capacity.Scaling{Scaler: s, Min: 2, Max: 14, Target: 312.5, Down: 120, Window: 60, Startup: 30},
 	}}
+	if s == capacity.HPA {
+		p.Best.Scaling.Tolerance = 0.03
+	}
 	if s == capacity.Fixed {
 		p.Best.Scaling = capacity.Scaling{Scaler: s, Min: 3, Max: 3}
 	}

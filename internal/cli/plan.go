@@ -19,7 +19,7 @@ func newPlan(con console) *cobra.Command {
 	cmd := verb(&cobra.Command{
 		Use:   "plan RESULT… --traffic TRAFFIC",
 		Short: "Find how many replicas a traffic needs, and their autoscaler",
-		Long: `Finds the fleet that serves a traffic at the lowest cost while each day's requests keep a limit on their latency. The answer is a machine type, a
+		Long: `Finds the fleet that serves a traffic at the lowest cost while the requests keep a limit on their latency. The answer is a machine type, a
 configuration, the number of replicas, and a HorizontalPodAutoscaler or KEDA's ScaledObject. The command simulates replicas behind a balancer, with the
 measured service times and Kubernetes' autoscaling algorithm. It measures nothing, and needs no cluster. A result is the output folder of an analyzed campaign, or its result.json.
 Several results are of the same model on several types of machines.
@@ -41,7 +41,7 @@ docs/how-to/plan.md explains the figures.`,
 func planFlags(flags *pflag.FlagSet, o *planning.Options) {
 	flags.SortFlags = false
 	flags.StringVar(&o.Traffic, "traffic", "", "the `traffic`: a file, a curve, or words")
-	flags.DurationVar(&o.P99, "p99", 0, "`limit` that 99 % of each day's requests must keep (default: the result's own limit on a percentile)")
+	flags.DurationVar(&o.P99, "p99", 0, "`limit` that 99 % of the requests must keep (default: the result's own limit on a percentile)")
 	flags.StringArrayVar(&o.Prices, "price", nil, "`price` of a replica per hour, or NAME=PRICE with the name of a result's folder; may be repeated (default: the result's)")
 	flags.StringVar(&o.Autoscaler, "autoscaler", string(capacity.HPA), "what changes the number of replicas: hpa, keda or fixed")
 	flags.StringVar(&o.Balancer, "balancer", string(queuesim.Random), "how requests are spread: random (a Service of Kubernetes), round_robin (gRPC clients) or least_requests (a mesh)")
@@ -50,6 +50,7 @@ func planFlags(flags *pflag.FlagSet, o *planning.Options) {
 	flags.DurationVar(&o.Window, "metric-window", capacity.DefaultWindow, "`time` over which the autoscaler's metric is a mean")
 	flags.IntVar(&o.Min, "min-replicas", 1, "least `number` of replicas")
 	flags.IntVar(&o.Max, "max-replicas", capacity.DefaultMax, "largest `number` of replicas")
+	flags.BoolVar(&o.DefaultTolerance, "default-tolerance", false, "keep the autoscaler's tolerance of 10 %, for clusters before Kubernetes 1.35")
 	flags.StringVar(&o.Name, "name", "", "`name` of the Deployment in the autoscaler (default: as 'tuner export' names it)")
 	flags.StringVar(&o.Prometheus, "prometheus", scaling.DefaultPrometheus, "`address` of Prometheus, for KEDA")
 	flags.BoolVar(&o.Explain, "explain", false, "also show the configurations, the simulation beside what was measured, and what is assumed")

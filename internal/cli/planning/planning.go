@@ -43,11 +43,13 @@ type Options struct {
 	Startup    time.Duration // below 0: as measured
 	Window     time.Duration
 	Min, Max   int
-	Name       string // of the Deployment; "": of the model
-	Prometheus string
-	Explain    bool
-	Format     string // text, markdown, json or autoscaler
-	File       string // to write in place of Out; "": Out
+	// DefaultTolerance keeps Kubernetes' own
+	DefaultTolerance bool
+	Name             string // of the Deployment; "": of the model
+	Prometheus       string
+	Explain          bool
+	Format           string // text, markdown, json or autoscaler
+	File             string // to write in place of Out; "": Out
 }
 
 // seed is that of all plans: the same question has the same answer.
@@ -95,7 +97,7 @@ func Run(o Options, paths []string) error {
 func (o *Options) question() (capacity.Question, error) {
 	q := capacity.Question{
 		Balancer: queuesim.Balancer(o.Balancer), Scaler: capacity.Scaler(o.Autoscaler), Startup: o.Startup, Window: o.Window,
-		Min: o.Min, Max: o.Max, Seed: seed,
+		Min: o.Min, Max: o.Max, Seed: seed, DefaultTolerance: o.DefaultTolerance,
 	}
 	var errs []error
 	if !slices.Contains(queuesim.Balancers(), q.Balancer) {

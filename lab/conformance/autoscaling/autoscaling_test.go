@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"sync"
 	"testing"
@@ -156,6 +157,7 @@ func metricOf(s autoscaler.Settings) autoscalingv2.MetricSpec {
 func rulesOf(r autoscaler.Rules) *autoscalingv2.HPAScalingRules {
 	seconds, choice := int32(r.Stabilization.Seconds()), autoscalingv2.ScalingPolicySelect(r.Select)
 	x := &autoscalingv2.HPAScalingRules{StabilizationWindowSeconds: &seconds, SelectPolicy: &choice}
+	x.Tolerance = resource.NewMilliQuantity(int64(math.Round(r.Tolerance*1000)), resource.DecimalSI)
 	for _, p := range r.Policies {
 		kind := autoscalingv2.PodsScalingPolicy
 		if p.Percent {
@@ -166,11 +168,11 @@ func rulesOf(r autoscaler.Rules) *autoscalingv2.HPAScalingRules {
 	return x
 }
 
-// drawn returns random settings with Kubernetes' tolerance.
+// drawn returns random settings.
 func drawn(r *rand.Rand) autoscaler.Settings {
 	rules := func() autoscaler.Rules {
 		x := autoscaler.Rules{
-			Stabilization: time.Duration(r.IntN(8)) * autoscaler.SyncPeriod, Tolerance: autoscaler.DefaultTolerance,
+			Stabilization: time.Duration(r.IntN(8)) * autoscaler.SyncPeriod, Tolerance: float64(r.IntN(4)) / 20,
 			Select: []autoscaler.Select{autoscaler.Most, autoscaler.Most, autoscaler.Least, autoscaler.Disabled}[r.IntN(4)],
 		}
 		x.Policies = []autoscaler.Policy{{Value: 1 + r.IntN(5), Period: time.Duration(1+r.IntN(6)) * autoscaler.SyncPeriod}}
