@@ -30,7 +30,7 @@ func groups() []*cobra.Group {
 func verbs(con console) []*cobra.Command {
 	return slices.Concat(
 		grouped(start, newRun(con)),
-		grouped(find, newInit(con), newProfile(con), newAnalyze(con), newOrtsweep(con)),
+		grouped(find, newInit(con), newProfile(con), newAnalyze(con), newFleet(con), newOrtsweep(con)),
 		grouped(check, newPerf(con), newGate(con), newCompare(con)),
 		grouped(ship, newConvert(con), newExport(con), newPlan(con), newServe(con)),
 		grouped(setUp, newDoctor(con), newMCP(con), newRuntime(con), newVersion(con)),

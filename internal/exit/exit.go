@@ -19,8 +19,9 @@ const (
 	Failure      = 1
 	Usage        = 2 // wrong usage, or an invalid file
 	GateFailed   = 3
-	Inconclusive = 4 // a gate without a verdict
-	Infeasible   = 5 // nothing satisfies the constraints
+	Inconclusive = 4  // a gate without a verdict
+	Infeasible   = 5  // nothing satisfies the constraints
+	Rejected     = 42 // a fleet's pod cannot run its campaign
 	Interrupted  = 130
 )
 
@@ -39,6 +40,7 @@ func Codes() []Code {
 		{GateFailed, "A gate failed: the candidate is worse than the margin or a limit allows."},
 		{Inconclusive, "A gate has no verdict: the budget ended before it was clear, or the machines differ."},
 		{Infeasible, "Nothing satisfies the constraints. The results name the nearest configuration."},
+		{Rejected, "Only in the pods of a fleet: the campaign cannot work on this machine, so the pod is not tried again."},
 		{Interrupted, "Interrupted. What was measured is kept, and the same command resumes."},
 	}
 }
@@ -46,7 +48,8 @@ func Codes() []Code {
 // Help explains the exit codes in few words.
 const Help = `Exit codes:
   0 ok · 1 failure · 2 usage or invalid file · 3 gate failed · 4 gate inconclusive
-  5 nothing satisfies the constraints · 130 interrupted (with a usable partial result)`
+  5 nothing satisfies the constraints · 42 a fleet's pod cannot run its campaign
+  130 interrupted (with a usable partial result)`
 
 // Error is an error that sets the exit code.
 type Error struct {

@@ -15,6 +15,7 @@ var wallClock = map[string]string{
 	"engine/repository/repository.go":    "whether a file's time of change is the same",
 	"engine/repository/scan.go":          "whether a file's time of change is the same",
 	"engine/statistics/statistics.go":    "Triton's last_inference is the wall clock's",
+	"fleet/worker/worker.go":             "when a campaign ended, for people",
 	"gate/saved.go":                      "when a job ran, for people",
 	"measure/arrivals/log.go":            "time stamps of recorded requests: their distances only",
 	"measure/arrivals/read.go":           "time stamps of recorded requests: their distances only",

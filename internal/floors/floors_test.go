@@ -34,6 +34,12 @@ var allowed = map[string][]string{
 	"ortsweep/flags":      {"internal/terminal", "ortsweep/olive", "spec", "spec/document", "search", "model/onnx", "model/framework", "ort/addon"},
 	"ortsweep/olive":      {"model/onnx", "model/modelconfig"},
 	"ortsweep/snippet":    {"internal/telemetry", "model/onnx", "model/modelconfig"},
+	"fleet":               {"spec", "spec/document"}, // fleet.yaml and its plan: it asks no cluster
+	"fleet/record":        {"internal/hostinfo"},     // what pods deliver: it sends nothing
+	"fleet/objects":       {"fleet", "fleet/record", "internal/hostinfo"},
+	"fleet/worker":        {"fleet", "fleet/record", "internal/checksum", "internal/children", "internal/hostinfo", "profile/journal"},
+	"fleet/cluster":       {"fleet", "fleet/record", "internal/children"},
+	"fleet/results":       {"fleet", "fleet/record", "analyze", "measure", "search", "profile/journal"},
 	"gate":                {"measure/arrivals", "spec", "profile", "runner", "model/modelrepo", "model/modelconfig", "measure", "measure/stats", "internal/hostinfo", "runner/meter"},
 	"compare":             {"analyze", "measure", "measure/stats", "model/modelconfig", "profile/campaign", "report/result", "internal/durable"}, // results in, what changed out
 	"capacity":            {"internal/parallel", "measure", "report/result", "search/queuesim"},                                                  // figures in, a plan out

@@ -55,6 +55,65 @@ var resources = map[string]string{
 	"serving.kserve.io/v1beta1 InferenceService": "/apis/serving.kserve.io/v1beta1/namespaces/default/inferenceservices",
 }
 
+// fleetResources are those of a fleet.
+var fleetResources = map[string]string{
+	"batch/v1 Job":                             "/apis/batch/v1/namespaces/default/jobs",
+	"v1 ConfigMap":                             "/api/v1/namespaces/default/configmaps",
+	"v1 ServiceAccount":                        "/api/v1/namespaces/default/serviceaccounts",
+	"rbac.authorization.k8s.io/v1 Role":        "/apis/rbac.authorization.k8s.io/v1/namespaces/default/roles",
+	"rbac.authorization.k8s.io/v1 RoleBinding": "/apis/rbac.authorization.k8s.io/v1/namespaces/default/rolebindings",
+	"admissionregistration.k8s.io/v1 ValidatingAdmissionPolicy":        "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies",
+	"admissionregistration.k8s.io/v1 ValidatingAdmissionPolicyBinding": "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicybindings",
+}
+
+// restrict lets a namespace enforce Pod Security "restricted".
+func (c cluster) restrict(t *testing.T, namespace string) {
+	t.Helper()
+	body := `{"metadata": {"labels": {"pod-security.kubernetes.io/enforce": "restricted"}}}`
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodPatch, c.address+"/api/v1/namespaces/"+namespace, strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	request.Header.Set("Content-Type", "application/merge-patch+json")
+	response, err := c.client.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer, err := io.ReadAll(response.Body)
+	if err := errors.Join(err, response.Body.Close()); err != nil || response.StatusCode != http.StatusOK {
+		t.Fatalf("%v: %s", err, answer)
+	}
+}
+
+// podOf returns the pod that a job makes; nil for other objects.
+func podOf(t *testing.T, object []byte) []byte {
+	t.Helper()
+	var job struct {
+		Kind string `yaml:"kind"`
+		Spec struct {
+			Template map[string]any `yaml:"template"`
+		} `yaml:"spec"`
+	}
+	if err := yaml.Unmarshal(object, &job); err != nil {
+		t.Fatal(err)
+	}
+	if job.Kind != "Job" {
+		return nil
+	}
+	pod := job.Spec.Template
+	pod["apiVersion"], pod["kind"] = "v1", "Pod"
+	metadata := pod["metadata"].(map[string]any)
+	metadata["name"] = "pod"
+	spec := pod["spec"].(map[string]any)
+	delete(spec, "priorityClassName") // a class that this cluster does not have
+	delete(spec, "serviceAccountName")
+	text, err := yaml.Marshal(pod)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
+}
+
 // create asks the API server to create an object, with strict validation and without storing it.
 // The error is the server's own.
 func (c cluster) create(t *testing.T, object []byte) error {
@@ -67,6 +126,9 @@ func (c cluster) create(t *testing.T, object []byte) error {
 		return err
 	}
 	path, ok := resources[head.APIVersion+" "+head.Kind]
+	if !ok {
+		path, ok = fleetResources[head.APIVersion+" "+head.Kind]
+	}
 	if !ok {
 		return fmt.Errorf("%s %s is not a kind that exports have", head.APIVersion, head.Kind)
 	}

@@ -1,0 +1,110 @@
+// Package cluster asks a Kubernetes cluster about a fleet, through the user's own kubectl: its
+// contexts, plugins and proxies apply, and the program carries no client. It only reads.
+package cluster
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os/exec"
+	"strings"
+
+	"tuner/fleet/record"
+	"tuner/internal/children"
+	"tuner/internal/words"
+)
+
+// Kubectl runs the user's kubectl. Zero values are its own defaults.
+type Kubectl struct {
+	Program   string // "": kubectl in PATH
+	Context   string
+	Namespace string
+}
+
+// get returns the objects of some kinds that belong to a run, as JSON.
+func (k Kubectl) get(ctx context.Context, kinds, selector string) ([]byte, error) {
+	program := k.Program
+	if program == "" {
+		program = "kubectl"
+	}
+	var args []string
+	if k.Context != "" {
+		args = append(args, "--context", k.Context)
+	}
+	if k.Namespace != "" {
+		args = append(args, "--namespace", k.Namespace)
+	}
+	args = append(args, "get", kinds, "--selector", selector, "--output", "json")
+	cmd := children.Command(ctx, program, args...)
+	var out, messages bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &messages
+	err := children.Run(cmd)
+	switch {
+	case errors.Is(err, exec.ErrNotFound):
+		return nil, fmt.Errorf("cannot ask the cluster: there is no %q in PATH; install kubectl, or run this where it is", program)
+	case err != nil:
+		return nil, fmt.Errorf("cannot ask the cluster for %s: %w: %s", kinds, err, words.Shorten(strings.TrimSpace(messages.String()), longestMessage))
+	}
+	return out.Bytes(), nil
+}
+
+// longestMessage is the number of characters of kubectl's words in an error.
+const longestMessage = 400
+
+// Records returns the records of a run.
+func (k Kubectl) Records(ctx context.Context, run string) ([]record.ConfigMap, error) {
+	text, err := k.get(ctx, "configmaps", record.LabelRun+"="+run+","+record.LabelKind)
+	if err != nil {
+		return nil, err
+	}
+	var list struct {
+		Items []record.ConfigMap `json:"items"`
+	}
+	if err := json.Unmarshal(text, &list); err != nil {
+		return nil, fmt.Errorf("cannot read kubectl's list of records: %w", err)
+	}
+	return list.Items, nil
+}
+
+// Objects returns the jobs and the pods of a run.
+func (k Kubectl) Objects(ctx context.Context, run string) (Objects, error) {
+	text, err := k.get(ctx, "jobs,pods", record.LabelRun+"="+run)
+	if err != nil {
+		return Objects{}, err
+	}
+	return parseObjects(text)
+}
+
+func parseObjects(text []byte) (Objects, error) {
+	var list struct {
+		Items []json.RawMessage `json:"items"`
+	}
+	if err := json.Unmarshal(text, &list); err != nil {
+		return Objects{}, fmt.Errorf("cannot read kubectl's list of objects: %w", err)
+	}
+	var o Objects
+	for _, item := range list.Items {
+		var kind struct {
+			Kind string `json:"kind"`
+		}
+		err := json.Unmarshal(item, &kind)
+		switch {
+		case err == nil && kind.Kind == "Job":
+			var j Job
+			if err = json.Unmarshal(item, &j); err == nil {
+				o.Jobs = append(o.Jobs, j)
+			}
+		case err == nil && kind.Kind == "Pod":
+			var p Pod
+			if err = json.Unmarshal(item, &p); err == nil {
+				o.Pods = append(o.Pods, p)
+			}
+		}
+		if err != nil {
+			return Objects{}, fmt.Errorf("cannot read an object in kubectl's list: %w", err)
+		}
+	}
+	return o, nil
+}

@@ -1,0 +1,119 @@
+package objects
+
+import (
+	"bytes"
+	"slices"
+	"strings"
+	"testing"
+
+	"tuner/fleet"
+	"tuner/fleet/record"
+	"tuner/internal/golden"
+)
+
+const digest = "669ed7b1669ed7b1669ed7b1669ed7b1669ed7b1669ed7b1669ed7b1669ed7b1"
+
+// plan makes a plan of two models on two types of machines. more changes the file.
+func plan(t *testing.T, more ...string) fleet.Plan {
+	t.Helper()
+	text := `name: q3
+models:
+  minilm: {profile: minilm.yaml, from: pvc://models/minilm/model.onnx, sha256: ` + digest + `}
+  resnet: {profile: resnet.yaml, from: "oci://registry.example.com/resnet@sha256:` + digest + `#model.onnx"}
+machines:
+  c7i: {select: {node.kubernetes.io/instance-type: c7i.2xlarge}, cpus: 7, memory: 12Gi, price: {per_hour: 0.4}}
+  l4: {select: {nvidia.com/gpu.product: NVIDIA-L4}, cpus: 6, memory: 24Gi, gpus: 1, share: 1/4, price: {per_hour: 2.8}}
+cluster: {namespace: tuning, image: "registry.example.com/tuner:1@sha256:` + digest + `", tolerations: [{key: tuning, operator: Exists}]}
+` + strings.Join(more, "\n")
+	f, err := fleet.Parse("fleet.yaml", []byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := fleet.NewPlan(f, func(string) ([]byte, error) { return []byte("model: m.onnx\n"), nil })
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// The objects are as they were reviewed. The laboratory gives the same ones to a real API server.
+func TestObjects(t *testing.T) {
+	t.Parallel()
+	list, err := Of(plan(t), Options{Harden: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b bytes.Buffer
+	if err := Write(&b, "A fleet.", list...); err != nil {
+		t.Fatal(err)
+	}
+	golden.Check(t, "testdata/objects.yaml", b.Bytes())
+}
+
+// A worker may create ConfigMaps, and nothing else: there is one rule in all roles.
+func TestWorkerMayOnlyCreate(t *testing.T) {
+	t.Parallel()
+	list, err := Of(plan(t), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var rules []rule
+	for _, o := range list {
+		rules = append(rules, o.Rules...)
+		if o.Kind == "ClusterRole" || o.Kind == "ClusterRoleBinding" || strings.HasPrefix(o.Kind, "ValidatingAdmission") {
+			t.Errorf("%s is of the whole cluster", o.Kind)
+		}
+		if o.Kind == "ConfigMap" && !o.Immutable {
+			t.Errorf("the plan %s can be changed", o.Metadata.Name)
+		}
+	}
+	if len(rules) != 1 || !slices.Equal(rules[0].Verbs, []string{"create"}) || !slices.Equal(rules[0].Resources, []string{"configmaps"}) {
+		t.Errorf("%+v", rules)
+	}
+}
+
+// Pods share a node only where the file allows it; repeats are on machines of their own in any case.
+func TestAffinity(t *testing.T) {
+	t.Parallel()
+	for more, want := range map[string]bool{"": true, "search: {machines: 2}": true} {
+		list, err := Of(plan(t, more), Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, o := range list {
+			if job, ok := o.Spec.(jobSpec); ok && (job.Template.Spec.Affinity != nil) != want {
+				t.Errorf("%q: affinity %+v, want %t", more, job.Template.Spec.Affinity, want)
+			}
+		}
+	}
+	p := plan(t)
+	p.Fleet.Cluster.Exclusive, p.Fleet.Cluster.Queue = fleet.Shared, "q"
+	list, err := Of(p, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, o := range list {
+		if job, ok := o.Spec.(jobSpec); ok && (job.Template.Spec.Affinity != nil || !job.Suspend || o.Metadata.Labels["kueue.x-k8s.io/queue-name"] != "q") {
+			t.Errorf("%+v", o)
+		}
+	}
+}
+
+// The policy finds the item in the name of a record as the records name it.
+func TestNames(t *testing.T) {
+	t.Parallel()
+	p := plan(t)
+	item := record.Item{Job: record.JobName(p.Run, "c7i"), Index: 3}
+	m, err := record.Result{Job: item.Job, Index: 3}.ConfigMap(p.Run)
+	if err != nil || strings.Split(m.Metadata.Name, "-result")[0] != item.String() {
+		t.Errorf("%q, %v", m.Metadata.Name, err)
+	}
+	m, _, err = record.Segment{Attempt: record.Attempt{Item: item, UID: "0123456789"}}.ConfigMap(p.Run, "c7i")
+	if err != nil || strings.Split(m.Metadata.Name, "-seg-")[0] != item.String() {
+		t.Errorf("%q, %v", m.Metadata.Name, err)
+	}
+	// A pod's name is the item's and six characters; a name has 63 at most.
+	if long := len(record.Item{Job: record.JobName(strings.Repeat("n", 24)+"-01234567", strings.Repeat("m", 16)), Index: 499}.String()) + 6; long > 63 {
+		t.Errorf("the longest names have %d characters", long)
+	}
+}

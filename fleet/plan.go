@@ -1,0 +1,183 @@
+package fleet
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"tuner/internal/durable"
+)
+
+// Plan is what a fleet will do: for each type of machine the campaigns that its pods run.
+type Plan struct {
+	Fleet Fleet
+	Run   string // name of the run: the fleet's name and a digest of all that is measured
+	Parts []Part // of each type of machine, in the file's order
+}
+
+// PlanFormat is the version of a Part's JSON.
+const PlanFormat = 1
+
+// Part is the plan of one type of machine, as its pods read it. The pod of index i runs Items[i].
+type Part struct {
+	Format    int       `json:"format"`    // version of this format
+	Run       string    `json:"run"`       // name of the run
+	Machine   string    `json:"machine"`   // name of the machine type
+	CPUs      int       `json:"cpus"`      // whole cores of a pod
+	Exclusive string    `json:"exclusive"` // what a pod must have: node, cores or shared
+	Hourly    float64   `json:"hourly"`    // price of an hour of a pod; 0: unknown
+	Models    []PodPlan `json:"models"`    // campaigns, one for each model
+	Items     []Item    `json:"items"`     // what each index of the job does
+}
+
+// PodPlan is one campaign on one type of machine.
+type PodPlan struct {
+	Model   string `json:"model"`            // name of the model
+	File    string `json:"file"`             // path of the model file in the pod
+	SHA256  string `json:"sha256,omitempty"` // digest that the file must have; absent: any
+	Profile string `json:"profile"`          // text of its profile.yaml
+}
+
+// Item is one campaign on one machine.
+type Item struct {
+	Model  string `json:"model"`  // name of the model
+	Repeat int    `json:"repeat"` // number of the machine of the type, from 1
+}
+
+// Of returns the campaign of an item.
+func (p Part) Of(i Item) (PodPlan, bool) {
+	for _, m := range p.Models {
+		if m.Model == i.Model {
+			return m, true
+		}
+	}
+	return PodPlan{}, false
+}
+
+// NewPlan makes the plan of a fleet. read reads a profile's file. All mistakes of all profiles are
+// reported together.
+func NewPlan(f Fleet, read func(path string) ([]byte, error)) (Plan, error) {
+	p := Plan{Fleet: f}
+	texts := map[string][]byte{}
+	var errs []error
+	for _, m := range f.Models {
+		text, err := read(m.Profile)
+		if err != nil {
+			errs = append(errs, fmt.Errorf("%s: models.%s.profile: cannot read %q: %w", f.Path, m.Name, m.Profile, durable.Cause(err)))
+			continue
+		}
+		texts[m.Name] = text
+	}
+	for _, on := range f.Machines {
+		part := Part{Format: PlanFormat, Machine: on.Name, CPUs: on.CPUs, Exclusive: f.Cluster.Exclusive, Hourly: on.Hourly()}
+		for _, m := range f.Models {
+			if texts[m.Name] == nil {
+				continue
+			}
+			text, err := f.inPod(m, on, texts[m.Name])
+			if err != nil && len(p.Parts) == 0 { // the same for all types
+				errs = append(errs, err)
+			}
+			part.Models = append(part.Models, PodPlan{Model: m.Name, File: m.In(), SHA256: m.SHA256, Profile: text})
+		}
+		for repeat := range f.Repeats {
+			for _, m := range f.Models {
+				part.Items = append(part.Items, Item{m.Name, repeat + 1})
+			}
+		}
+		p.Parts = append(p.Parts, part)
+	}
+	if err := errors.Join(errs...); err != nil {
+		return Plan{}, err
+	}
+	return p.named()
+}
+
+// largestPart is the size of a part's JSON: a ConfigMap holds 1 MiB, and has other fields.
+const largestPart = 900 << 10
+
+// named gives the plan its name, which depends on all that is measured and on where.
+func (p Plan) named() (Plan, error) {
+	f := p.Fleet
+	hash := sha256.New()
+	if err := json.NewEncoder(hash).Encode([]any{p.Parts, f.Machines, f.Cluster.Image}); err != nil {
+		return Plan{}, fmt.Errorf("cannot compute the digest of the plan: %w", err)
+	}
+	p.Run = f.Name + "-" + hex.EncodeToString(hash.Sum(nil)[:4])
+	for i := range p.Parts {
+		p.Parts[i].Run = p.Run
+		text, err := p.Parts[i].JSON()
+		if err != nil {
+			return Plan{}, err
+		}
+		if len(text) > largestPart {
+			return Plan{}, fmt.Errorf("%s: the profiles of machine %q take %d bytes, and an object of Kubernetes holds %d; split the fleet into several files",
+				f.Path, p.Parts[i].Machine, len(text), largestPart)
+		}
+	}
+	return p, nil
+}
+
+// JSON returns the part as its pods read it.
+func (p Part) JSON() ([]byte, error) {
+	text, err := json.MarshalIndent(p, "", " ")
+	if err != nil {
+		return nil, fmt.Errorf("cannot encode the plan of machine %q: %w", p.Machine, err)
+	}
+	return text, nil
+}
+
+// ReadPart reads the plan of a pod from a file.
+func ReadPart(path string) (Part, error) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return Part{}, fmt.Errorf("cannot read the plan %q: %w", path, durable.Cause(err))
+	}
+	return ParsePart(path, text)
+}
+
+// ParsePart reads the JSON of a part. path is for errors.
+func ParsePart(path string, text []byte) (Part, error) {
+	var p Part
+	if err := json.Unmarshal(text, &p); err != nil {
+		return Part{}, fmt.Errorf("%s: this is not the plan of a fleet: %w", path, err)
+	}
+	if p.Format != PlanFormat {
+		return Part{}, fmt.Errorf("%s: the plan has format %d; this version of tuner reads format %d: use the image of the version that wrote it", path, p.Format, PlanFormat)
+	}
+	for _, item := range p.Items {
+		if _, ok := p.Of(item); !ok {
+			return Part{}, fmt.Errorf("%s: the plan has no campaign for model %q", path, item.Model)
+		}
+	}
+	return p, nil
+}
+
+// Attempts is the number of times that an item is tried at most.
+const Attempts = 3
+
+// Cost is what a type of machine costs the tuning itself.
+type Cost struct {
+	Machine     string
+	Pods        int           // campaigns
+	Least, Most time.Duration // machine time of all pods: their budgets, and all attempts until they count as hung
+	Hourly      float64       // of a pod; 0: unknown
+}
+
+// Price returns the cost of a machine time. 0: unknown.
+func (c Cost) Price(of time.Duration) float64 { return c.Hourly * of.Hours() }
+
+// Costs returns the cost of each type of machine.
+func (p Plan) Costs() []Cost {
+	var list []Cost
+	for i, part := range p.Parts {
+		n := time.Duration(len(part.Items))
+		list = append(list, Cost{Machine: part.Machine, Pods: len(part.Items), Hourly: p.Fleet.Machines[i].Hourly(),
+			Least: n * p.Fleet.Budget, Most: n * Attempts * p.Fleet.PodDeadline()})
+	}
+	return list
+}

@@ -1,0 +1,122 @@
+package fleet
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"tuner/spec"
+)
+
+// Folders and files of a pod.
+const (
+	PlanDir = "/etc/tuner" // the plan, read-only
+	WorkDir = "/work"      // everything that the campaign writes
+	OutDir  = WorkDir + "/out"
+)
+
+// podProfile is the path of a campaign's profile in a pod. Files that it names are relative to its
+// folder.
+const podProfile = WorkDir + "/profile.yaml"
+
+// inPod returns the text of a model's profile for a type of machine: the user's text with the file of
+// the model, the budget, the price and the folder of the pod. Fields that the fleet shares are added
+// unless the profile has them. The error names the profile's file.
+func (f Fleet) inPod(m Model, on Machine, text []byte) (string, error) {
+	if _, err := spec.ParseProfile(m.Profile, text); err != nil {
+		return "", err
+	}
+	var document yaml.Node
+	if err := yaml.Unmarshal(text, &document); err != nil {
+		return "", fmt.Errorf("%s: %w", m.Profile, err)
+	}
+	root := document.Content[0]
+	set(root, "model", scalar(m.In()))
+	set(root, "output", scalar(OutDir))
+	if find(root, "name") == nil {
+		set(root, "name", scalar(m.Name))
+	}
+	if on.Price > 0 {
+		set(root, "price", mapping("per_hour", scalar(strconv.FormatFloat(on.Hourly(), 'g', -1, 64))))
+	}
+	if search := find(root, "search"); search == nil {
+		set(root, "search", mapping("budget", scalar(f.Budget.String())))
+	} else if search.Kind == yaml.MappingNode {
+		set(search, "budget", scalar(f.Budget.String()))
+	}
+	for _, name := range []string{"constraints", "objective"} {
+		shared, has := f.Shared[name]
+		if !has || find(root, name) != nil || name == "objective" && find(root, "weights") != nil {
+			continue
+		}
+		var value yaml.Node
+		if err := yaml.Unmarshal([]byte(shared), &value); err != nil {
+			return "", fmt.Errorf("%s: %s: %w", f.Path, name, err)
+		}
+		set(root, name, value.Content[0])
+	}
+	var b bytes.Buffer
+	encoder := yaml.NewEncoder(&b)
+	encoder.SetIndent(2)
+	if err := encoder.Encode(&document); err != nil {
+		return "", fmt.Errorf("%s: cannot be written for a pod: %w", m.Profile, err)
+	}
+	return b.String(), m.checkInPod(b.Bytes())
+}
+
+// checkInPod checks the text of a profile as a pod would.
+func (m Model) checkInPod(text []byte) error {
+	p, err := spec.ParseProfile(podProfile, text)
+	if err != nil {
+		return fmt.Errorf("with the fields of the fleet, the profile %s is not valid: %w", m.Profile, err)
+	}
+	var errs []error
+	if !p.Runner.IsBundled() || p.Finals != nil && !p.Finals.IsBundled() {
+		errs = append(errs, fmt.Errorf("%s: runner: a fleet measures the bundled engine; remove the runner", m.Profile))
+	}
+	if len(p.Search.Earlier) > 0 {
+		errs = append(errs, fmt.Errorf("%s: search.earlier: a pod has no earlier campaigns; remove it", m.Profile))
+	}
+	files := map[string]string{"config": p.Model.Config, "accuracy.data": p.Accuracy.Data, "accuracy.calibration": p.Accuracy.Calibration,
+		"load.inputs.data": p.Inputs.Data, "load.arrivals.file": p.Load.Arrivals.File}
+	for precision, file := range p.Model.Precisions {
+		files["precisions."+precision] = file
+	}
+	for field, file := range files {
+		if file != "" && file != m.In() && !strings.HasPrefix(file, ModelsDir+"/"+m.Name+"/") {
+			errs = append(errs, fmt.Errorf("%s: %s: a pod has only the files beside the model; put it there, and write %s/%s/… for its place", m.Profile, field, ModelsDir, m.Name))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// find returns the value of a key of a mapping, nil without it.
+func find(m *yaml.Node, key string) *yaml.Node {
+	for i := 0; i+1 < len(m.Content); i += 2 {
+		if m.Content[i].Value == key {
+			return m.Content[i+1]
+		}
+	}
+	return nil
+}
+
+// set replaces the value of a key of a mapping, or adds it.
+func set(m *yaml.Node, key string, value *yaml.Node) {
+	for i := 0; i+1 < len(m.Content); i += 2 {
+		if m.Content[i].Value == key {
+			m.Content[i+1] = value
+			return
+		}
+	}
+	m.Content = append(m.Content, scalar(key), value)
+}
+
+func scalar(text string) *yaml.Node { return &yaml.Node{Kind: yaml.ScalarNode, Value: text} }
+
+func mapping(key string, value *yaml.Node) *yaml.Node {
+	return &yaml.Node{Kind: yaml.MappingNode, Content: []*yaml.Node{scalar(key), value}}
+}

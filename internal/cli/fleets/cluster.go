@@ -1,0 +1,273 @@
+package fleets
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"tuner/analyze"
+	"tuner/fleet"
+	"tuner/fleet/cluster"
+	"tuner/fleet/record"
+	"tuner/fleet/results"
+	"tuner/fleet/worker"
+	"tuner/internal/cli/arguments"
+	"tuner/internal/exit"
+	"tuner/internal/terminal"
+	"tuner/internal/words"
+	"tuner/report/figures"
+	"tuner/report/formats"
+	"tuner/spec"
+)
+
+func newFleetWorker(con Console) *cobra.Command {
+	o := worker.Options{Environment: os.Getenv, Output: con.Out, Messages: con.Err}
+	cmd := &cobra.Command{
+		Use:   "worker --plan FILE",
+		Short: "Run one campaign of a fleet in its pod, and deliver the journal",
+		Long: `Runs in the pods of a fleet, and only there: the objects of 'tuner fleet manifests' call it. It runs the campaign of the pod's index on its
+machine. It sends the journal as it grows, as ConfigMaps that it may only create.
+
+It ends with exit code 42 if the campaign cannot work on this machine: the model's digest is another one, or the pod has no cores of its own.`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			program, err := os.Executable()
+			if err != nil {
+				return fmt.Errorf("cannot find tuner's own program file: %w", err)
+			}
+			o.Program, o.Version = program, con.Version
+			return worker.Run(cmd.Context(), o)
+		},
+	}
+	cmd.Flags().StringVar(&o.Plan, "plan", fleet.PlanDir+"/plan.json", "`file` with the plan of this type of machine")
+	return cmd
+}
+
+// longestQuestion bounds one question to the cluster.
+const longestQuestion = 2 * time.Minute
+
+// deliveries asks the cluster for the records of a run, and joins them.
+func deliveries(ctx context.Context, p fleet.Plan) (cluster.Kubectl, []record.Delivery, error) {
+	k := cluster.Kubectl{Context: p.Fleet.Cluster.Context, Namespace: p.Fleet.Cluster.Namespace}
+	ctx, cancel := context.WithTimeout(ctx, longestQuestion)
+	defer cancel()
+	records, err := k.Records(ctx, p.Run)
+	if err != nil {
+		return k, nil, err
+	}
+	list, err := record.Join(records)
+	return k, list, err
+}
+
+func newFleetCollect(con Console) *cobra.Command {
+	var file string
+	cmd := &cobra.Command{
+		Use:   "collect -f fleet.yaml",
+		Short: "Write the journals that a fleet has delivered",
+		Long: `Reads the records of a fleet with kubectl, checks that each journal is whole, and writes it to OUTPUT/MACHINE/MODEL. It changes nothing in the
+cluster: run it twice, from two laptops, or in CI. Each folder is that of a campaign, which 'tuner analyze --input' reads.`,
+		Example: "  tuner fleet collect -f fleet.yaml",
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			p, err := readFleet(file)
+			if err != nil {
+				return err
+			}
+			_, list, joined := deliveries(cmd.Context(), p)
+			if joined != nil && len(list) == 0 {
+				return joined
+			}
+			collected, err := results.Collect(p, list)
+			if err != nil {
+				return errors.Join(exit.OfFiles(err), joined)
+			}
+			missing := collected.Missing()
+			fmt.Fprintf(con.Out, "run %s: %d of %s collected in %s\n", p.Run, len(collected.Campaigns)-missing, words.Count(len(collected.Campaigns), "campaign"), p.Fleet.Output)
+			for _, c := range collected.Campaigns {
+				if len(c.Discarded) > 0 {
+					fmt.Fprintf(con.Out, "  %s on %s: %s did not count\n", c.Model, c.Machine, words.Count(len(c.Discarded), "further attempt"))
+				}
+			}
+			if missing > 0 {
+				fmt.Fprintf(con.Out, "next: tuner fleet status -f %s says what the others do\n", file)
+			} else {
+				fmt.Fprintf(con.Out, "next: tuner fleet analyze -f %s\n", file)
+			}
+			return joined
+		},
+	}
+	fleetFile(cmd, &file)
+	return cmd
+}
+
+func newFleetStatus(con Console) *cobra.Command {
+	var file, format string
+	cmd := &cobra.Command{
+		Use:   "status -f fleet.yaml",
+		Short: "Say what each campaign of a fleet does, in the cluster's own words",
+		Long: `Asks the cluster with kubectl, and changes nothing. A campaign that waits is listed with the scheduler's reason, and one that hangs on a node
+that does not answer with the command that frees it.`,
+		Example: "  tuner fleet status -f fleet.yaml",
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := arguments.CheckFormat(format); err != nil {
+				return err
+			}
+			p, err := readFleet(file)
+			if err != nil {
+				return err
+			}
+			k, list, joined := deliveries(cmd.Context(), p)
+			if joined != nil && len(list) == 0 {
+				return joined
+			}
+			ctx, cancel := context.WithTimeout(cmd.Context(), longestQuestion)
+			defer cancel()
+			all, err := k.Objects(ctx, p.Run)
+			if err != nil {
+				return err
+			}
+			states := cluster.StatusOf(p, all, list, time.Now())
+			if format == "json" {
+				return errors.Join(writeJSON(con.Out, states), joined)
+			}
+			return errors.Join(printFleetStatus(con.Out, p, states), joined)
+		},
+	}
+	fleetFile(cmd, &file)
+	terminal.AddFormat(cmd.Flags(), &format, "`format` on stdout: text or json")
+	return cmd
+}
+
+func printFleetStatus(out io.Writer, p fleet.Plan, states []cluster.Status) error {
+	var b strings.Builder
+	fmt.Fprintf(&b, "run %s\n\n", p.Run)
+	var rows [][]string
+	for _, s := range states {
+		name := s.Model
+		if p.Fleet.Repeats > 1 {
+			name += fmt.Sprintf(" #%d", s.Repeat)
+		}
+		rows = append(rows, []string{s.Machine, name, s.State, s.Node, fmt.Sprint(s.Attempts), fmt.Sprintf("%.0f kB", float64(s.Bytes)/1e3), words.Shorten(s.Reason, longestReason)})
+	}
+	columns := []terminal.Column{{Title: "Machine"}, {Title: "Model"}, {Title: "State"}, {Title: "Node"}, {Title: "Attempts", Right: true}, {Title: "Journal", Right: true}, {Title: "Reason"}}
+	if err := terminal.WriteTable(&b, columns, rows); err != nil {
+		return err
+	}
+	_, err := io.WriteString(out, b.String())
+	return err
+}
+
+// longestReason is the number of characters of the cluster's words in a table.
+const longestReason = 200
+
+func newFleetAnalyze(con Console) *cobra.Command {
+	var file, format string
+	cmd := &cobra.Command{
+		Use:   "analyze -f fleet.yaml",
+		Short: "Rank the types of machines for each model: type, configuration, cost",
+		Long: `Ranks what 'tuner fleet collect' has written: for each model the types of machines, the configuration that won on each, and its cost with a 95 %
+interval. It reads the output folder only. With one machine of a type, an interval is about that machine.`,
+		Example: "  tuner fleet analyze -f fleet.yaml\n  tuner fleet analyze -f fleet.yaml --format json",
+		Args:    cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			if err := arguments.CheckFormat(format); err != nil {
+				return err
+			}
+			p, err := readFleet(file)
+			if err != nil {
+				return err
+			}
+			list, err := results.Read(p.Fleet.Output)
+			if err != nil {
+				return exit.With(exit.Usage, err)
+			}
+			if list.Run != p.Run {
+				return exit.Usagef("%s: the campaigns in %q are those of run %s, and the file now asks for run %s; choose another `output:`, or collect again", p.Fleet.Path, p.Fleet.Output, list.Run, p.Run)
+			}
+			return rankFleet(con.Out, format, p.Fleet.Output, list)
+		},
+	}
+	fleetFile(cmd, &file)
+	terminal.AddFormat(cmd.Flags(), &format, "`format` on stdout: text or json")
+	return cmd
+}
+
+// rankFleet writes the ranking. It ends as infeasible if no machine can keep the constraints of a
+// model, and as inconclusive while campaigns are missing.
+func rankFleet(out io.Writer, format, dir string, list results.List) error {
+	replay := func(dir string) (analyze.Result, error) {
+		a, err := spec.AnalyzeOf(dir, formats.All().Words())
+		if err != nil {
+			return analyze.Result{}, err
+		}
+		return analyze.RankFile(a)
+	}
+	r, err := results.Rank(dir, list, replay, func(c analyze.Config) string { return figures.SetupText(c.Setup) })
+	if err != nil {
+		return err
+	}
+	if format == "json" {
+		err = writeJSON(out, r)
+	} else {
+		err = printRanking(out, dir, r)
+	}
+	for _, m := range r.Models {
+		if m.State() == results.StateInfeasible {
+			err = errors.Join(err, exit.With(exit.Infeasible, fmt.Errorf("no type of machine keeps the constraints of %s", m.Model)))
+		}
+	}
+	if n := list.Missing(); n > 0 {
+		err = errors.Join(err, exit.With(exit.Inconclusive, fmt.Errorf("%s of %d are missing", words.Count(n, "campaign"), len(list.Campaigns))))
+	}
+	return err
+}
+
+func printRanking(out io.Writer, dir string, r results.Ranking) error {
+	var b strings.Builder
+	for _, m := range r.Models {
+		fmt.Fprintf(&b, "%s\n", m.Model)
+		for _, sentence := range m.Summary {
+			fmt.Fprintf(&b, "  %s\n", sentence)
+		}
+		var rows [][]string
+		for _, row := range m.Rows {
+			rows = append(rows, []string{row.Machine, row.Node, rowSetup(row), row.Load, intervalText(row.Throughput, "%.1f", 1), intervalText(row.P99, "%.3g", 1e3), intervalText(row.Cost, "%.4g", 1),
+				fmt.Sprintf("%.0f %%", 100*row.Disturbed)})
+		}
+		columns := []terminal.Column{{Title: "Machine"}, {Title: "Node"}, {Title: "Configuration"}, {Title: "Load"}, {Title: "infer/s", Right: true}, {Title: "p99 ms", Right: true}, {Title: "cost/M", Right: true}, {Title: "Disturbed", Right: true}}
+		b.WriteString("\n")
+		if err := terminal.WriteTable(&b, columns, rows); err != nil {
+			return err
+		}
+		b.WriteString("\n")
+	}
+	fmt.Fprintf(&b, "next: tuner analyze --input %s/MACHINE/MODEL explains one of them\n", filepath.Clean(dir))
+	_, err := io.WriteString(out, b.String())
+	return err
+}
+
+func rowSetup(r results.Row) string {
+	switch r.State {
+	case results.StateInfeasible:
+		return "nothing satisfies the constraints"
+	case results.StateMissing:
+		return "no result yet"
+	}
+	return r.Setup
+}
+
+// intervalText prints a figure with its interval; "" if it is unknown.
+func intervalText(i *results.Interval, format string, times float64) string {
+	if i == nil {
+		return ""
+	}
+	return fmt.Sprintf(format+" ["+format+", "+format+"]", times*i.Value, times*i.Lo, times*i.Hi)
+}
