@@ -66,6 +66,7 @@ type Options struct {
 	rpc                 rpcOptions
 	sharedMemory        bool // with clients
 	tls                 tlsOptions
+	clouds              cloudOptions
 
 	cpuMetrics, gpuMetrics bool
 	metricsInterval        float64 // milliseconds
@@ -127,9 +128,10 @@ func (o *Options) serverFlags(flags *pflag.FlagSet) {
 
 // frontendFlags defines the flags of the listeners.
 func (o *Options) frontendFlags(flags *pflag.FlagSet) {
+	o.clouds.flags(flags)
 	listen := func(l *frontends.Listen, name string, port int) {
 		l.Flag = name + "-port"
-		boolFlag(flags, &l.Enabled, "allow-"+name, true, "serve "+name)
+		boolFlag(flags, &l.Enabled, "allow-"+name, name == "metrics" || !o.clouds.isPrediction(), "serve "+name)
 		flags.StringVar(&l.Address, name+"-address", loopback, "address of "+name+"; 0.0.0.0: all of this machine's, which is tritonserver's default")
 		flags.IntVar(&l.Port, name+"-port", port, "port of "+name+"; 0: any free one")
 	}
@@ -152,8 +154,13 @@ func (o *Options) listens() (http, grpc, metrics frontends.Listen) {
 
 // Validate finds all mistakes in the options.
 func (o *Options) Validate() error {
-	problems := o.unsupported.refused()
+	var problems []string
 	complain := func(format string, args ...any) { problems = append(problems, fmt.Sprintf(format, args...)) }
+	if len(o.repositories) == 0 {
+		if uri := o.clouds.environment("AIP_STORAGE_URI"); uri != "" { // as in Triton, Vertex AI's own
+			o.repositories = []string{uri}
+		}
+	}
 	if len(o.repositories) == 0 {
 		complain("--model-repository must be specified")
 	}
@@ -194,7 +201,9 @@ func (o *Options) Validate() error {
 // portProblems finds ports that cannot be opened, or that two listeners would share.
 func (o *Options) portProblems() (problems []string) {
 	http, grpc, metrics := o.listens()
-	listens := []frontends.Listen{http, grpc, metrics}
+	sageMaker, vertexAI := o.clouds.listens(o.http.Address)
+	problems = o.clouds.problems(map[string]frontends.Listen{"HTTP": http, "GRPC": grpc, "metrics": metrics, "Vertex AI": vertexAI})
+	listens := []frontends.Listen{http, grpc, metrics, sageMaker, vertexAI}
 	for i, l := range listens {
 		if l.Port < 0 || l.Port > 65535 {
 			problems = append(problems, fmt.Sprintf("--%s=%d is not a port: use 0 to 65535", l.Flag, l.Port))
@@ -264,9 +273,13 @@ func (o *Options) Frontends(log *slog.Logger, maxMemory int64) (frontends.Option
 	if err != nil {
 		return frontends.Options{}, err
 	}
+	clouds, err := o.clouds.clouds(o.http.Address)
+	if err != nil {
+		return frontends.Options{}, err
+	}
 	http, grpc, metrics := o.listens()
 	return frontends.Options{
-		HTTP: http, GRPC: grpc, Metrics: metrics, Figures: figures, RPC: rpc, DrainDelay: o.DrainDelay, Log: log,
+		HTTP: http, GRPC: grpc, Metrics: metrics, Clouds: clouds, Figures: figures, RPC: rpc, DrainDelay: o.DrainDelay, Log: log,
 		MaxMemory: maxMemory, SharedMemory: o.sharedMemory,
 		REST: rest.Options{MaxInput: int(o.httpMaxInput), Restricted: restricted, Log: log},
 	}, nil

@@ -30,13 +30,15 @@ func tritonOptions() map[string]string {
 		"grpc-http2-min-recv-ping-interval-without-data": "300000", "grpc-max-connection-age": "0", "grpc-max-connection-age-grace": "0",
 		"allow-metrics": "true", "allow-gpu-metrics": "true", "allow-cpu-metrics": "true", "metrics-port": "8002",
 		"metrics-interval-ms": "2000", "log-file": "", "log-format": "default", "metrics-config": "[]", "trace-file": "", "trace-rate": "", "trace-count": "", "trace-log-frequency": "", "allow-client-shm": "false", "response-cache-byte-size": "0",
-		"http-address": loopback, "grpc-address": loopback, "metrics-address": loopback, // tritonserver: 0.0.0.0
+		"allow-sagemaker": "false", "sagemaker-port": "8080", "sagemaker-safe-port-range": "", "allow-vertex-ai": "false", "vertex-ai-port": "8080",
+		"vertex-ai-default-model": "",
+		"http-address":            loopback, "grpc-address": loopback, "metrics-address": loopback, // tritonserver: 0.0.0.0
 	}
 	for name := range strings.FieldsSeq(`
 		enable-peer-access reuse-http-port http-header-forward-pattern http-thread-count reuse-grpc-port
 		grpc-header-forward-pattern grpc-infer-allocation-pool-size grpc-infer-thread-count grpc-max-response-pool-size
-		grpc-http2-max-pings-without-data grpc-http2-max-ping-strikes allow-sagemaker sagemaker-port sagemaker-safe-port-range
-		sagemaker-thread-count allow-vertex-ai vertex-ai-port vertex-ai-thread-count vertex-ai-default-model trace-config
+		grpc-http2-max-pings-without-data grpc-http2-max-ping-strikes
+		sagemaker-thread-count vertex-ai-thread-count trace-config
 		trace-level backend-directory repoagent-directory cache-config
 		cache-directory pinned-memory-pool-byte-size
 		cuda-memory-pool-byte-size cuda-virtual-address-size min-supported-compute-capability buffer-manager-thread-count
@@ -103,8 +105,7 @@ func TestServeReadsValues(t *testing.T) {
 	}
 }
 
-// An option that would change the service is refused, unless its value asks for the usual
-// behaviour. An option without a meaning here is ignored.
+// An option without a meaning here is ignored. Values that cannot work are refused.
 func TestUnsupportedOptions(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
@@ -112,7 +113,7 @@ func TestUnsupportedOptions(t *testing.T) {
 		"--repository-poll-secs=-1":     "--repository-poll-secs=-1 must be between 0 and",
 		"--model-load-retry-count=1001": "must be between 0 and 1000",
 		"--allow-client-shm=true":       "",
-		"--allow-sagemaker=true":        "SageMaker",
+		"--allow-sagemaker=true":        "",
 		"--model-control-mode=poll":     "",
 		"--allow-client-shm=0":          "",
 		"--http-thread-count=4":         "",
@@ -130,6 +131,65 @@ func TestUnsupportedOptions(t *testing.T) {
 	o, _, err := parse(t, "--http-thread-count=4", "--rate-limit=off", "--reuse-http-port=1")
 	if diff := cmp.Diff([]string{"--reuse-http-port", "--http-thread-count"}, o.unsupported.ignored()); diff != "" || err != nil {
 		t.Errorf("%v\n%s", err, diff)
+	}
+}
+
+// As in Triton, Vertex AI's environment opens its port alone. SageMaker's range bounds the other ports.
+func TestClouds(t *testing.T) {
+	t.Parallel()
+	environment := func(pairs ...string) func(string) string {
+		return func(name string) string {
+			for i := 0; i < len(pairs); i += 2 {
+				if pairs[i] == name {
+					return pairs[i+1]
+				}
+			}
+			return ""
+		}
+	}
+	o := &Options{clouds: cloudOptions{environment: environment("AIP_MODE", "PREDICTION", "AIP_HTTP_PORT", "9999", "AIP_STORAGE_URI", "gs://bucket/models")}}
+	flags := pflag.NewFlagSet("serve", pflag.ContinueOnError)
+	o.Add(flags)
+	if err := o.Validate(); err != nil {
+		t.Error(err)
+	}
+	if o.http.Enabled || o.grpc.Enabled || !o.metrics.Enabled || !o.clouds.vertexAI.Enabled || o.clouds.vertexAI.Port != 9999 {
+		t.Errorf("ports with AIP_MODE=PREDICTION: %v %v %v %+v", o.http.Enabled, o.grpc.Enabled, o.metrics.Enabled, o.clouds.vertexAI)
+	}
+	if diff := cmp.Diff([]string{"gs://bucket/models"}, o.repositories); diff != "" {
+		t.Error(diff)
+	}
+	for text, want := range map[string]string{
+		"--allow-sagemaker=true --sagemaker-safe-port-range=8000-8001":                                              "The server cannot listen to metrics requests at port 8002, allowed port range is [8000, 8001]",
+		"--allow-sagemaker=true --sagemaker-safe-port-range=8000-8002":                                              "",
+		"--allow-sagemaker=true --sagemaker-safe-port-range=8000":                                                   "must be two ports",
+		"--sagemaker-safe-port-range=1-2":                                                                           "",
+		"--allow-sagemaker=true --allow-vertex-ai=true":                                                             "--sagemaker-port and --vertex-ai-port are the same port 8080",
+		"--allow-sagemaker=true --sagemaker-port=8000":                                                              "--http-port and --sagemaker-port are the same port 8000",
+		"--allow-sagemaker=true --sagemaker-port=70000":                                                             "--sagemaker-port=70000 is not a port",
+		"--allow-vertex-ai=true --allow-sagemaker=true --vertex-ai-port=8090":                                       "",
+		"--allow-vertex-ai=true --allow-sagemaker=true --vertex-ai-port=8090 --sagemaker-safe-port-range=8000-8089": "The server cannot listen to Vertex AI requests at port 8090",
+	} {
+		o, _, err := parse(t, append(strings.Fields(text), "--model-repository=.")...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = o.Validate()
+		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+			t.Errorf("%s: got %v, want %q", text, err, want)
+		}
+	}
+	for want, variables := range map[string][]string{
+		"API_PREDICT_ROUTE is not defined":     {"AIP_HEALTH_ROUTE", "/h"},
+		"AIP_HEALTH_ROUTE is not defined":      {"AIP_PREDICT_ROUTE", "/p"},
+		"is not a regular expression":          {"AIP_PREDICT_ROUTE", "(", "AIP_HEALTH_ROUTE", "/h"},
+		"SAGEMAKER_TRITON_PING_MODE is \"up\"": {"AIP_PREDICT_ROUTE", "/p", "AIP_HEALTH_ROUTE", "/h", "SAGEMAKER_TRITON_PING_MODE", "up"},
+	} {
+		c := cloudOptions{environment: environment(variables...)}
+		c.sageMaker.Enabled, c.vertexAI.Enabled = true, true
+		if _, err := c.clouds(loopback); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v: got %v, want %q", variables, err, want)
+		}
 	}
 }
 

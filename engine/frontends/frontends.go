@@ -39,6 +39,7 @@ const DefaultMaxMemory = budget.DefaultMax
 // Options of all front ends.
 type Options struct {
 	HTTP, GRPC, Metrics Listen
+	Clouds              []Cloud
 	// bytes that clients may make all front ends hold together; 0: DefaultMaxMemory
 	MaxMemory    int64
 	SharedMemory bool // clients may register regions
@@ -53,7 +54,7 @@ type Options struct {
 // Addresses are host:port of each front end, "" if it is not served.
 type Addresses struct{ HTTP, GRPC, Metrics string }
 
-// frontend is one of the three front ends.
+// frontend is one of the front ends.
 type frontend struct {
 	title    string // name in the start line
 	listener net.Listener
@@ -66,8 +67,9 @@ type Frontends struct {
 	server    *engine.Server
 	all       []frontend
 	addresses Addresses
-	room      room   // for connections
-	drain     func() // tells clients to come back over another connection
+	room      room     // for connections
+	drain     []func() // tell clients to come back over another connection
+	clouds    []Cloud
 	delay     time.Duration
 	regions   *sharedmemory.Regions
 	pause     func(time.Duration)
@@ -84,13 +86,22 @@ func Open(s *engine.Server, o Options) (*Frontends, error) {
 		o.RPC.Regions = o.REST.Regions
 	}
 	r, g, m := rest.New(s, o.REST), grpcapi.New(s, o.RPC), metrics.New(s, o.Figures)
-	f := &Frontends{server: s, regions: o.REST.Regions, drain: r.Drain, delay: o.DrainDelay, pause: time.Sleep, log: o.Log}
-	f.room.left.Store(connectionsOf(descriptors(), 3))
+	f := &Frontends{
+		server: s, regions: o.REST.Regions, drain: []func(){r.Drain}, clouds: o.Clouds, delay: o.DrainDelay, pause: time.Sleep, log: o.Log,
+	}
+	f.room.left.Store(connectionsOf(descriptors(), 3+len(o.Clouds)))
 	errs := []error{
 		f.open(o.GRPC, "GRPCInferenceService", &f.addresses.GRPC, g.Serve, g.Shutdown),
 		f.open(o.HTTP, "HTTPService", &f.addresses.HTTP, r.Serve, r.Shutdown),
-		f.open(o.Metrics, "Metrics Service", &f.addresses.Metrics, m.Serve, m.Shutdown),
 	}
+	for _, c := range o.Clouds {
+		cloud := o.REST
+		cloud.Dialect, cloud.Metrics = c.Routes, pageOf(m.Handler)
+		r, address := rest.New(s, cloud), ""
+		f.drain = append(f.drain, r.Drain)
+		errs = append(errs, f.open(c.Listen, c.Title, &address, r.Serve, r.Shutdown))
+	}
+	errs = append(errs, f.open(o.Metrics, "Metrics Service", &f.addresses.Metrics, m.Serve, m.Shutdown))
 	if err := errors.Join(errs...); err != nil {
 		for _, one := range f.all {
 			_ = one.listener.Close() // the first error matters
@@ -150,7 +161,9 @@ func (f *Frontends) Serve(ctx context.Context, drain time.Duration) error {
 	group.Go(func() error {
 		<-running.Done()
 		f.server.Drain()
-		f.drain()
+		for _, drain := range f.drain {
+			drain()
+		}
 		if ctx.Err() != nil { // otherwise a front end has failed, and clients may not be able to come back
 			f.pause(f.delay)
 		}

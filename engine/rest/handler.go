@@ -7,6 +7,7 @@ package rest
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"crypto/subtle"
 	"encoding/json"
@@ -57,6 +58,8 @@ type Options struct {
 	Memory     *budget.Budget
 	Restricted api.Restrictions // headers that restricted calls need
 	Regions    *sharedmemory.Regions
+	Dialect    Dialect       // of a cloud; nil: Triton's own paths
+	Metrics    func() []byte // their page, for a Dialect
 	Log        *slog.Logger
 	Settings   *logging.Log      // of the log; nil: one that writes nothing
 	Requests   *logging.Requests // for a line per request; nil: none
@@ -166,7 +169,7 @@ func (f *Frontend) badRequest(ctx *fasthttp.RequestCtx, err error) {
 
 // handle serves a request.
 func (f *Frontend) handle(ctx *fasthttp.RequestCtx) {
-	at := routeOf(ctx.Request.Header.RequestURI())
+	at := f.find(&ctx.Request.Header)
 	b := reader{frontend: f, ctx: ctx}
 	b.conn, _ = ctx.Conn().(*conn)
 	defer b.end()
@@ -177,7 +180,7 @@ func (f *Frontend) handle(ctx *fasthttp.RequestCtx) {
 	if f.isEnding.Load() {
 		ctx.SetConnectionClose()
 	}
-	if r := f.refuse(&ctx.Request.Header, at.verb); r != nil {
+	if r := f.refuse(&ctx.Request.Header, &at); r != nil {
 		if r.isLast {
 			ctx.SetConnectionClose()
 			b.done = true
@@ -186,6 +189,8 @@ func (f *Frontend) handle(ctx *fasthttp.RequestCtx) {
 		return
 	}
 	switch {
+	case at.verb == metricsPage:
+		ctx.SetBody(f.options.Metrics())
 	case at.verb == modelInfer:
 		f.infer(&b, &at)
 	case at.verb == modelGenerate || at.verb == modelGenerateStream:
@@ -207,9 +212,9 @@ func (f *Frontend) handle(ctx *fasthttp.RequestCtx) {
 // refused anyway, or if the body is too large.
 func (f *Frontend) expect(ctx *fasthttp.RequestCtx) int {
 	head := &ctx.Request.Header
-	v := routeOf(head.RequestURI()).verb
-	r := f.refuse(head, v)
-	if err := f.announced(head, v); r == nil && err != nil {
+	at := f.find(head)
+	r := f.refuse(head, &at)
+	if err := f.announced(head, at.verb); r == nil && err != nil {
 		r = &refusal{status: fasthttp.StatusRequestEntityTooLarge, text: err.Error()}
 	}
 	if r == nil {
@@ -220,27 +225,30 @@ func (f *Frontend) expect(ctx *fasthttp.RequestCtx) int {
 }
 
 // refuse returns the refusal of a request by its headers alone, nil if it is served.
-func (f *Frontend) refuse(head *fasthttp.RequestHeader, v verb) *refusal {
+func (f *Frontend) refuse(head *fasthttp.RequestHeader, at *route) *refusal {
 	if r := framed(head); r != nil {
 		return r
 	}
 	if r := f.misnamed(head); r != nil {
 		return r
 	}
-	if v == noVerb {
+	switch {
+	case at.verb == noVerb && at.status != 0:
+		return &refusal{status: at.status}
+	case at.verb == noVerb:
 		return &refusal{status: fasthttp.StatusNotFound, text: "Not Found"}
 	}
-	return f.admit(head, v)
+	return f.admit(head, at)
 }
 
 // admit refuses a request that lacks the header of a restricted category, has the wrong method for
 // its route, or comes from a foreign page.
-func (f *Frontend) admit(head *fasthttp.RequestHeader, v verb) *refusal {
-	d := v.demand()
+func (f *Frontend) admit(head *fasthttp.RequestHeader, at *route) *refusal {
+	d := at.verb.demand()
 	if r, ok := f.options.Restricted[d.category]; ok && !bringsHeader(head, r) {
 		return &refusal{status: fasthttp.StatusForbidden, text: "This API is restricted, expecting header '" + r.Header + "'"}
 	}
-	if method := string(head.Method()); method != d.method && (d.method != "" || method != http.MethodGet && method != http.MethodPost) {
+	if method := cmp.Or(at.method, string(head.Method())); method != d.method && (d.method != "" || method != http.MethodGet && method != http.MethodPost) {
 		return &refusal{status: fasthttp.StatusMethodNotAllowed, text: "Method Not Allowed"}
 	}
 	return foreign(head)
@@ -323,8 +331,12 @@ func fail(ctx *fasthttp.RequestCtx, err error) {
 	failWith(ctx, status(fault.CodeOf(err)), fault.TextOf(err))
 }
 
+// failWith answers with an error. "": the status alone.
 func failWith(ctx *fasthttp.RequestCtx, status int, text string) {
 	ctx.SetStatusCode(status)
+	if text == "" {
+		return
+	}
 	ctx.SetContentType(api.ContentTypeJSON)
 	body := append([]byte(`{"error":`), document.AppendQuoted(nil, []byte(text))...)
 	ctx.SetBody(append(body, '}'))

@@ -2,7 +2,6 @@ package rest
 
 import (
 	"slices"
-	"strconv"
 
 	"github.com/valyala/fasthttp"
 
@@ -95,7 +94,7 @@ func (f *Frontend) decode(x *inference, b *reader) error {
 	if err := f.announcedInference(head); err != nil {
 		return err
 	}
-	c, err := codingOf(head)
+	c, err := f.codingOf(head)
 	switch {
 	case err != nil:
 		return err
@@ -108,7 +107,7 @@ func (f *Frontend) decode(x *inference, b *reader) error {
 	if err != nil {
 		return err
 	}
-	json, err := headerLength(head.Peek(api.HeaderLength), len(x.body))
+	json, err := f.jsonLength(head, len(x.body))
 	if err != nil {
 		return err
 	}
@@ -132,10 +131,10 @@ func (f *Frontend) decode(x *inference, b *reader) error {
 // read.
 func (f *Frontend) announcedInference(head *fasthttp.RequestHeader) error {
 	announced := head.ContentLength()
-	if c, err := codingOf(head); err != nil || c != codingNone || announced < 0 {
+	if c, err := f.codingOf(head); err != nil || c != codingNone || announced < 0 {
 		return err // the other headers say what is in the body once it is decompressed
 	}
-	json, err := headerLength(head.Peek(api.HeaderLength), announced)
+	json, err := f.jsonLength(head, announced)
 	if err != nil {
 		return err
 	}
@@ -186,9 +185,7 @@ func (b *reader) respond(response *engine.Response, x *inference) error {
 	if binaryBytes == 0 {
 		head.SetContentType(api.ContentTypeJSON)
 	} else {
-		var digits [20]byte
-		head.SetContentType(api.ContentTypeBytes)
-		head.SetBytesV(api.HeaderLength, strconv.AppendInt(digits[:0], int64(len(json)), 10))
+		b.frontend.setBinary(head, len(json))
 		answer = slices.Grow(answer, binaryBytes)
 		for i := range response.Outputs {
 			if x.request.isBinary(response.Outputs[i].Name) {
@@ -196,7 +193,7 @@ func (b *reader) respond(response *engine.Response, x *inference) error {
 			}
 		}
 	}
-	if c := acceptedCoding(b.ctx.Request.Header.Peek(fasthttp.HeaderAcceptEncoding)); c != codingNone {
+	if c := b.frontend.acceptedCoding(&b.ctx.Request.Header); c != codingNone {
 		return b.respondPacked(c, answer, bound, x)
 	}
 	b.hand(answer, bound)

@@ -32,6 +32,7 @@ const (
 	repositoryIndex
 	modelLoad
 	modelUnload
+	metricsPage // for a Dialect
 )
 
 // demand holds the requirements of a verb for a request.
@@ -56,6 +57,8 @@ func (v verb) demand() demand {
 		return demand{http.MethodPost, api.CategoryInference}
 	case traceSetting:
 		return demand{"", api.CategoryTrace}
+	case metricsPage:
+		return demand{"", api.CategoryMetadata}
 	case memoryStatus:
 		return demand{http.MethodGet, api.CategorySharedMemory}
 	case memoryUnregister, memoryRegister:
@@ -71,6 +74,8 @@ type route struct {
 	model   []byte // "": no model
 	version []byte // digits; "": the newest
 	named   bool   // the path names a repository
+	method  string // in place of the request's; "": its own
+	status  int    // of the answer, without a verb; 0: not found
 	memory  string // kind of shared memory
 	region  []byte // of that memory; nil: all
 }
@@ -79,11 +84,7 @@ type route struct {
 // does. So each route has one spelling, and no other spelling bypasses a restriction of this server
 // or of a proxy before it.
 func routeOf(target []byte) route {
-	path, _, _ := bytes.Cut(target, []byte("?"))
-	if rest, ok := bytes.CutPrefix(path, []byte("http://")); ok { // the absolute form, for proxies
-		path = rest[max(0, bytes.IndexByte(rest, '/')):]
-	}
-	path, ok := bytes.CutPrefix(path, []byte("/v2"))
+	path, ok := bytes.CutPrefix(pathOf(target), []byte("/v2"))
 	if !ok {
 		return route{}
 	}
@@ -113,6 +114,15 @@ func routeOf(target []byte) route {
 		}
 	}
 	return route{}
+}
+
+// pathOf returns the path in a target.
+func pathOf(target []byte) []byte {
+	path, _, _ := bytes.Cut(target, []byte("?"))
+	if rest, ok := bytes.CutPrefix(path, []byte("http://")); ok { // the absolute form, for proxies
+		path = rest[max(0, bytes.IndexByte(rest, '/')):]
+	}
+	return path
 }
 
 // cuda is the kind of shared memory that no region has.

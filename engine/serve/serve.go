@@ -187,6 +187,9 @@ func listen(ctx context.Context, messages io.Writer, o *flags.Options, server *e
 		if err := printModels(messages, server); err != nil {
 			return err
 		}
+		if err := f.Loaded(); err != nil {
+			return exit.With(exit.Usage, err)
+		}
 		f.Started()
 		if poller != nil {
 			group.Go(func() error {

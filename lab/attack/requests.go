@@ -25,7 +25,7 @@ func options12(ctx context.Context, s *scene) (string, error) {
 	if err := s.add("simple", "simple", ""); err != nil {
 		return "", err
 	}
-	flags := []string{"--allow-sagemaker=true", "--allow-vertex-ai=true", "--cache-config=redis,host=localhost", "--model-control-mode=other"}
+	flags := []string{"--cache-config=redis,host=localhost", "--model-control-mode=other"}
 	for _, flag := range flags {
 		o, err := s.tunes(ctx, "serve", "--model-repository=repository", "--http-port=0", "--grpc-port=0", "--metrics-port=0", flag)
 		if err != nil {

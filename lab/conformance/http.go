@@ -24,6 +24,9 @@ const maxAnswer = 64 << 20
 // request, "auto" stands for the length of the first part.
 const jsonLength = "Inference-Header-Content-Length"
 
+// cloudLength stands before the same length in the Content-Type of clouds.
+const cloudLength = ";json-header-size="
+
 // compared are the headers of an answer that belong to the protocol.
 var compared = []string{"Content-Type", jsonLength, "Content-Encoding", "Accept-Encoding"}
 
@@ -111,11 +114,16 @@ func httpAnswer(response *http.Response, body []byte) Answer {
 			continue // no client reads the type of an empty answer or an error; Triton's is text/plain for some
 		}
 		if value := response.Header.Get(key); value != "" && key != jsonLength {
+			value, _, _ = strings.Cut(value, cloudLength)
 			a.Headers = append(a.Headers, key+": "+value)
 		}
 	}
 	length := len(body)
-	if value := response.Header.Get(jsonLength); value != "" {
+	value := response.Header.Get(jsonLength)
+	if _, size, isCloud := strings.Cut(response.Header.Get("Content-Type"), cloudLength); isCloud {
+		value = size
+	}
+	if value != "" {
 		n, err := strconv.Atoi(value)
 		if err != nil || n < 0 || n > len(body) {
 			a.Headers = append(a.Headers, fmt.Sprintf("%s: %s, wrong for %d bytes", jsonLength, value, len(body)))
