@@ -140,7 +140,7 @@ var allowed = map[string][]string{
 	"engine/served":   {"engine/api", "engine/batching", "engine/budget", "engine/cache", "engine/classification", "engine/ensemble", "engine/fault", "engine/hostpolicy", "engine/ragged", "engine/ratelimit", "engine/request", "engine/scheduler", "engine/sequence", "engine/session", "engine/state", "engine/statistics", "engine/trace", "model/modelconfig"},
 	"engine":          {"engine/api", "model/modelconfig", "model/modelrepo", "internal/hostinfo"},
 	"engine/api":      {"model/modelconfig/configpb", "model/modelconfig"},
-	"engine/flags":    {"engine", "engine/certificates", "engine/logging", "model/modelconfig", "engine/ratelimit", "engine/api", "engine/statistics", "engine/trace", "ort/addon"}, // statistics: the observer that makes summaries
+	"engine/flags":    {"engine", "engine/certificates", "engine/logging", "engine/sagemaker", "engine/vertexai", "model/modelconfig", "engine/ratelimit", "engine/api", "engine/statistics", "engine/trace", "ort/addon"}, // statistics: the observer that makes summaries
 	"engine/identity": {"engine", "engine/fault", "engine/request", "model/modelconfig"},
 	"engine/serve":    {"engine", "engine/certificates", "engine/logging", "engine/mirror", "engine/poll", "engine/api", "engine/flags", "engine/trace", "engine/identity", "engine/onnxruntime", "ort", "ort/ortlib", "internal/hostinfo"},
 	// onnx/extent: the unpacked size of a file, before ONNX Runtime opens it
