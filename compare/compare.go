@@ -59,7 +59,10 @@ type Configuration struct {
 
 	tied   []string          // names of configurations that are as good
 	misses []string          // constraints that it misses at its best load
-	gain   *measure.Estimate // factor over the default
+	gain   *measure.Estimate // factor over the default, at the best load
+	best   measure.Load      // the best load; zero if it is unknown
+	// the figures at the best load were confirmed, so that its search has come to an end
+	isConfirmed bool
 }
 
 // Point has the figures of a configuration under a load.

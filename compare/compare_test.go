@@ -148,6 +148,36 @@ func TestOrderDoesNotMatter(t *testing.T) {
 	}
 }
 
+// Factors over the default are compared at the same load, or at best loads that both runs confirmed.
+// Elsewhere a search has left the configuration at another load, and the factors differ for that.
+func TestGainsOfDifferentLoads(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		loadA, loadB               int
+		isConfirmedA, isConfirmedB bool
+		want                       int // rows
+	}{
+		{4, 4, false, false, 1}, {4, 16, false, false, 0}, {4, 16, true, false, 0}, {15, 16, true, true, 1},
+	} {
+		a, b := run("a", 0.01, 100, 250), run("b", 0.01, 100, 250)
+		for _, side := range []struct {
+			run         Run
+			concurrency int
+			isConfirmed bool
+			gain        float64
+		}{{a, c.loadA, c.isConfirmedA, 1.4}, {b, c.loadB, c.isConfirmedB, 1.9}} {
+			for i := range side.run.Configurations {
+				one := &side.run.Configurations[i]
+				one.gain = &measure.Estimate{Value: side.gain, Lo: side.gain * 0.99, Hi: side.gain * 1.01}
+				one.best, one.isConfirmed = measure.Load{Concurrency: side.concurrency, BatchSize: 1}, side.isConfirmed
+			}
+		}
+		if got := Of([]Run{a, b}, 0.02).Pairs[0].Gains; len(got) != c.want {
+			t.Errorf("%+v: %d rows: %+v", c, len(got), got)
+		}
+	}
+}
+
 func TestWinners(t *testing.T) {
 	t.Parallel()
 	a, b := run("a", 0.01, 100, 250, 180), run("b", 0.01, 100, 250, 300)

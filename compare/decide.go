@@ -109,7 +109,7 @@ func pairOf(a, b Run, spread float64) Pair {
 			continue
 		}
 		p.Changes = append(p.Changes, changes(a, b, configA, configB, spread)...)
-		if configA.gain != nil && configB.gain != nil && configA.Key != defaultKey {
+		if hasSameGain(configA, configB) {
 			change := Change{Configuration: configA.Name, Other: configB.Name, Key: configA.Key, A: figureOf(*configA.gain), B: figureOf(*configB.gain)}
 			change.Change = changeOf(change.A, change.B, 0, 0)
 			change.Direction = directionOf(change.Change, true)
@@ -121,6 +121,13 @@ func pairOf(a, b Run, spread float64) Pair {
 	p.ConfigDiffs = configDiffs(a, b)
 	p.Notes = notes(a, b, p, spread)
 	return p
+}
+
+// hasSameGain reports whether the factors of a configuration over the default compare: both are at the
+// same load, or at loads that both runs confirmed as the best ones. A load at which a search has left a
+// configuration is none of these.
+func hasSameGain(a, b Configuration) bool {
+	return a.gain != nil && b.gain != nil && a.Key != defaultKey && (sameLoad(a.best, b.best) || a.isConfirmed && b.isConfirmed)
 }
 
 // changes compares the points that two runs have of a configuration.

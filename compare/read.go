@@ -184,7 +184,11 @@ func configurationOf(c result.Configuration, isForeign bool) Configuration {
 			point.Values[metric] = Figure(e)
 		}
 		one.Points = append(one.Points, point)
-		if c.BestLoad != nil && p.Load == *c.BestLoad && !p.Satisfies {
+		if c.BestLoad == nil || p.Load != *c.BestLoad {
+			continue
+		}
+		one.best, one.isConfirmed = p.Load, p.Confirmed
+		if !p.Satisfies {
 			one.misses = p.Misses
 		}
 	}

@@ -122,11 +122,19 @@ func listRuns(o Options, dir string) error {
 	for _, e := range entries {
 		fmt.Fprintln(o.Out, terminal.Fold(terminal.Plain(fmt.Sprintf("%s: %s of %s: %s", e.Name, e.Kind, e.Model, e.Answer)), width))
 	}
-	if err := durable.WriteFile(file, func(w io.Writer) error { return output.WriteIndex(w, filepath.Base(filepath.Clean(dir)), entries) }); err != nil {
+	if err := durable.WriteFile(file, func(w io.Writer) error { return output.WriteIndex(w, nameOf(dir), entries) }); err != nil {
 		return exit.OfFiles(err)
 	}
 	fmt.Fprintf(o.Err, "written to %s\n", file)
 	return nil
+}
+
+// nameOf returns a folder's own name, also of "." and "..".
+func nameOf(dir string) string {
+	if absolute, err := filepath.Abs(dir); err == nil {
+		dir = absolute
+	}
+	return filepath.Base(dir)
 }
 
 // entriesBelow reads the runs below a folder, in the order of their paths. It warns of files that
