@@ -33,13 +33,18 @@ fresh() {
 	cp "$model" "$1/root/model.onnx"
 }
 
+# seconds FROM prints the time since a moment of `date +%s.%N`.
+seconds() { python3 -c "import time; print(f'{time.time() - $1:.1f} s')"; }
+
 # tune ROOT FOLDER TUNER looks at the version, and tunes the model in a folder of the root.
 tune() {
 	in_root "$1" "$3" --version | grep '^tuner version '
+	begun=$(date +%s.%N)
 	in_root "$1" sh -c "cd $2 && exec $3 run model.onnx --p99 1s --budget 20s" >"$1/$2/run.log" 2>&1 || {
 		cat "$1/$2/run.log" >&2
 		exit 1
 	}
+	echo "first run with a budget of 20 s: $(seconds "$begun")"
 	grep -E '^(Recommended|repository)' "$1/$2/run.log"
 	grep -q '^repository: ' "$1/$2/run.log"
 }
@@ -53,17 +58,27 @@ documented() {
 
 (cd dist && sha256sum --check --quiet SHA256SUMS)
 
+echo "==> dist-test: archive for macOS, which cannot run here"
+tar -xzf dist/tuner_*_darwin_arm64.tar.gz -C "$work" --strip-components=1
+documented "$work"
+file "$work/bin/tuner" | grep 'Mach-O 64-bit arm64 executable'
+rm -r "$work/bin" "$work/share"
+
 echo "==> dist-test: archive"
 root=$work/root
 fresh "$root"
+begun=$(date +%s.%N)
 tar -xzf dist/tuner_*_linux_"$arch".tar.gz -C "$root/opt" --strip-components=1
+echo "installed: $(seconds "$begun"), $(du -sm "$root/opt" | cut -f1) MB"
 documented "$root/opt"
 tune "$root" /root /opt/bin/tuner
 
 echo "==> dist-test: .deb"
 fresh "$root"
 cp dist/tuner_*_"$arch".deb "$root/tuner.deb"
+begun=$(date +%s.%N)
 in_root "$root" dpkg -i /tuner.deb >"$work/dpkg.log"
+echo "installed: $(seconds "$begun")"
 documented "$root/usr"
 tune "$root" /root /usr/bin/tuner
 
@@ -72,7 +87,9 @@ fresh "$root"
 wheel=$(ls dist/tuner-*_"$(uname -m)".whl)
 cp "$wheel" "$root/"
 in_root "$root" python3 -m venv /venv
+begun=$(date +%s.%N)
 in_root "$root" /venv/bin/pip install --quiet --no-index --disable-pip-version-check "/${wheel##*/}"
+echo "installed: $(seconds "$begun"), $(du -sm "$root/venv" | cut -f1) MB with Python's own"
 documented "$root/venv"
 tune "$root" /root /venv/bin/tuner
 
