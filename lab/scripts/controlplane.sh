@@ -1,5 +1,5 @@
 #!/bin/bash
-# Builds the validators of deployment files into a folder: etcd, kube-apiserver and helm. Also
+# Builds the validators of deployment files into a folder: etcd, kube-apiserver, helm and promtool. Also
 # fetches KServe's CRD. All sources come from the Go module proxy, so no containers or packages are
 # needed. The first run takes several minutes, later ones no time. Usage:
 #
@@ -12,12 +12,13 @@ KUBERNETES=v1.36.3
 ETCD=v3.6.8
 HELM=v3.22.0
 KSERVE=v0.16.0
+PROMETHEUS=v0.310.0 # as in conformance/deployment/go.mod
 
 mkdir -p "$1"
 dir=$(cd "$1" && pwd)
-stamp="$dir/.$KUBERNETES-$ETCD-$HELM-$KSERVE${2:+-$2}"
+stamp="$dir/.$KUBERNETES-$ETCD-$HELM-$KSERVE-$PROMETHEUS${2:+-$2}"
 test -f "$stamp" && exit 0
-echo "==> conformance: building etcd, kube-apiserver and helm (some minutes)" >&2
+echo "==> conformance: building etcd, kube-apiserver, helm and promtool (some minutes)" >&2
 
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
@@ -57,6 +58,10 @@ build go.etcd.io/etcd/server/v3 etcd
 module helm
 go mod edit -require "helm.sh/helm/v3@$HELM"
 build helm.sh/helm/v3/cmd/helm helm
+
+module prometheus
+go mod edit -require "github.com/prometheus/prometheus@$PROMETHEUS"
+build github.com/prometheus/prometheus/cmd/promtool promtool
 
 module kserve
 folder=$(go mod download -json "github.com/kserve/kserve@$KSERVE" | sed -n 's/.*"Dir": "\(.*\)".*/\1/p')

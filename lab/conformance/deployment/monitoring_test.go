@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/url"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -57,6 +58,20 @@ func TestRules(t *testing.T) {
 			}
 			if want := map[string]int{"one model": 4, "two models": 7}[name]; len(list) != want {
 				t.Errorf("%s, %s: %d rules, want %d", target, name, len(list), want)
+			}
+		}
+	}
+}
+
+// promtool itself accepts the rules of each target, and finds as many as Prometheus' own reader.
+func TestPromtool(t *testing.T) {
+	promtool := filepath.Join(environment(t, "TUNER_CONTROLPLANE"), "promtool")
+	for target, folder := range monitoringOf {
+		for want, args := range map[string][]string{"SUCCESS: 4 rules found": nil, "SUCCESS: 7 rules found": {"--input", "other"}} {
+			path := filepath.Join(export(t, target, args...), folder, "alerts.yml")
+			out, err := exec.CommandContext(t.Context(), promtool, "check", "rules", "--lint-fatal", path).CombinedOutput()
+			if err != nil || !strings.Contains(string(out), want) {
+				t.Errorf("%s: %v, want %q: %s", target, err, want, out)
 			}
 		}
 	}
