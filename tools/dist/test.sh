@@ -59,6 +59,7 @@ documented() {
 (cd dist && sha256sum --check --quiet SHA256SUMS)
 
 echo "==> dist-test: archive for macOS, which cannot run here"
+mkdir -p "$work"
 tar -xzf dist/tuner_*_darwin_arm64.tar.gz -C "$work" --strip-components=1
 documented "$work"
 file "$work/bin/tuner" | grep 'Mach-O 64-bit arm64 executable'
