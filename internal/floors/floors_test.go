@@ -92,6 +92,8 @@ var allowed = map[string][]string{
 	"search/queuesim": {"measure", "measure/stats"},
 	// what fits: it measures nothing and knows no strategy
 	"search/packing": {"search", "search/queuesim", "measure"},
+	// several models: it knows no strategy of one
+	"search/colocation": {"search/packing", "search/queuesim", "measure"},
 	// knowledge only: it decides nothing
 	"search/posterior":  {"search", "search/footprint", "measure", "measure/stats"},
 	"search/verdict":    {"search", "search/posterior", "measure"},

@@ -1,0 +1,129 @@
+package colocation
+
+import (
+	"cmp"
+	"math"
+	"slices"
+)
+
+// Ask returns the next trial; false if none is worth its time. A second call returns the same.
+func (x *Search) Ask() (Trial, bool) {
+	if x.next == nil {
+		t, ok := x.choose()
+		x.next = &next{t, ok}
+	}
+	return x.next.trial, x.next.isAny
+}
+
+// next is the trial that was chosen after the latest outcome.
+type next struct {
+	trial Trial
+	isAny bool
+}
+
+func (x *Search) choose() (Trial, bool) {
+	if len(x.models) == 0 {
+		return Trial{}, false
+	}
+	cells := x.promising()
+	lead, leads := x.leader()
+	if !leads {
+		return x.first(cells)
+	}
+	best, rate, least := Trial{}, 0.0, x.settings.Tuning.WithinBudget
+	if x.settings.Budget == 0 {
+		least = x.settings.Tuning.WithoutBudget
+	}
+	consider := func(c Cell, scale, gain float64, why string) {
+		cost := x.cost(c)
+		if x.settings.Budget > 0 && x.spent+cost > x.settings.Budget {
+			return
+		}
+		if r := gain / cost.Seconds(); gain > least && r > rate {
+			best, rate = Trial{c, math.Exp(scale), why}, r
+		}
+	}
+	of := x.outlook(lead)
+	median := of.scale(0.5)
+	// The first trial of a challenger is where its limit is expected, which tells most about others. Later
+	// ones are at the leader's scale or above: whether it carries that is all that matters, and how its
+	// latencies grow up to there is known badly.
+	for _, c := range cells {
+		if c.key() == lead.key() {
+			continue
+		}
+		o := x.outlook(c)
+		if scale := o.scale(0.5); !math.IsInf(scale, -1) {
+			if x.trials[c.key()] > 0 {
+				scale = max(scale, median)
+			}
+			consider(c, scale, o.surplus(median), "may carry more than the best so far")
+		}
+	}
+	// The next trial of the leader makes its deviation smaller as that of a mean does, and lets its scale
+	// come as much nearer to the most likely one.
+	n := float64(x.trials[lead.key()])
+	gain := (median - of.scale(x.settings.Confidence)) * (1 - math.Sqrt(n/(n+1)))
+	consider(lead, median, gain, "the best so far, to know its scale precisely")
+	return best, rate > 0
+}
+
+// promising lists the cells that may be measured, after the most promising ones on shared cores were
+// simulated with all their models.
+func (x *Search) promising() []Cell {
+	cells, least := x.cells(), math.Inf(-1)
+	if lead, leads := x.leader(); leads {
+		least = x.scale(lead, 0.5)
+	}
+	var shared []Cell
+	scales := map[string]float64{}
+	for _, c := range cells {
+		if c.Cores != nil || x.simulated[c.key()] || x.scale(c, x.settings.Tuning.Possible) <= least {
+			continue
+		}
+		if s := x.scale(c, 0.5); !math.IsInf(s, -1) {
+			shared, scales[c.key()] = append(shared, c), s
+		}
+	}
+	slices.SortStableFunc(shared, func(a, b Cell) int { return cmp.Compare(scales[b.key()], scales[a.key()]) })
+	for _, c := range shared[:min(x.settings.Tuning.Simulated, len(shared))] {
+		x.settle(c)
+	}
+	return slices.DeleteFunc(cells, func(c Cell) bool { return c.Cores == nil && !x.simulated[c.key()] })
+}
+
+// first returns the trial of the cell with the largest expected scale, while nothing leads.
+func (x *Search) first(cells []Cell) (Trial, bool) {
+	best, most := Cell{}, math.Inf(-1)
+	for _, c := range cells {
+		if s := x.scale(c, 0.5); s > most {
+			best, most = c, s
+		}
+	}
+	if math.IsInf(most, -1) || x.settings.Budget > 0 && x.spent+x.cost(best) > x.settings.Budget {
+		return Trial{}, false
+	}
+	return Trial{best, math.Exp(most), "carries most, as predicted"}, true
+}
+
+// leader returns the measured cell with the largest scale that is kept with the confidence.
+func (x *Search) leader() (Cell, bool) {
+	best, most := Cell{}, math.Inf(-1)
+	for _, c := range x.measured {
+		if s := x.scale(c, x.settings.Confidence); s > most {
+			best, most = c, s
+		}
+	}
+	return best, !math.IsInf(most, -1)
+}
+
+// Answer returns the leader; false if no measured cell keeps the limits surely enough.
+func (x *Search) Answer() (Answer, bool) {
+	lead, leads := x.leader()
+	if !leads {
+		return Answer{}, false
+	}
+	o := x.outlook(lead)
+	scale := o.scale(x.settings.Confidence)
+	return Answer{Cell: lead, Scale: math.Exp(scale), Median: math.Exp(o.scale(0.5)), Binding: x.binding(o, scale), Trials: x.trials[lead.key()]}, true
+}

@@ -1,0 +1,207 @@
+// Package colocation searches the configurations of several models on one server, and the division of
+// its cores among them, for the largest scale: every model carries that multiple of its load within its
+// limits.
+//
+// It knows each model's service curves, measured alone. From them it predicts how far each model's
+// latencies are beyond the limits at any load: on divided cores from the model's own queue, on shared
+// ones from all queues together. Trials of all models together correct that. Each model has one
+// correction for each cell, its slowdown in company. What a slowdown of one cell tells about others
+// depends on what they have in common.
+//
+//	service curves ─▶ margins      latencies over limits, by load   ─┐
+//	trials         ─▶ residuals    slowdowns in company             ─┴▶ beliefs about cells
+//	                  packing      the best divisions by what is believed, and cells around them
+//	                  Search       the trial of the leader or a challenger with the most gain per second
+//
+// Like every strategy, the search has no clock: the next trial is a function of the settings and the
+// outcomes. The reasons are in docs/design/search.md.
+package colocation
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"tuner/internal/words"
+	"tuner/measure"
+	"tuner/search/queuesim"
+)
+
+// Model is one of the models, with all its configurations.
+type Model struct {
+	Name    string
+	Load    measure.Load // at scale 1; the zero load takes no part
+	Limits  []Limit      // at least one for a model with a load
+	Options []Option
+}
+
+// Limit bounds a latency.
+type Limit struct {
+	Metric  measure.Metric // a percentile of the latency, or its mean
+	Seconds float64
+}
+
+// Option is a configuration of one model.
+type Option struct {
+	Name string
+	Pool string // key of its engine process
+	// Knobs are the positions of its values, of each knob. Options that differ in one knob are neighbours.
+	Knobs   []int
+	Batcher queuesim.Batcher
+	// Curve has the times of its batches while no other model computes. Its Threads are the cores that
+	// each instance asks for. An option needs as many cores as its instances have threads: with fewer
+	// they only take turns.
+	Curve queuesim.ServiceCurve
+}
+
+// needs returns the cores that an option needs.
+func (o Option) needs() int { return max(1, max(o.Batcher.Instances, 1)*o.Curve.Threads) }
+
+// Settings are the inputs of a search.
+type Settings struct {
+	Models     []Model
+	Cores      int
+	IsShared   bool // cells on shared cores are allowed
+	IsDivided  bool // cells on divided cores are
+	Confidence float64
+	Budget     time.Duration // 0: until nothing is worth a trial
+	Costs      Costs
+	Seed       uint64
+	Tuning     Tuning
+}
+
+// Cell is an option of each model, and how the cores are shared.
+type Cell struct {
+	Options []int // index of each model's option; 0 for a model without load
+	Cores   []int // of each model; nil: all share all of them
+}
+
+// key is the same exactly for equal cells.
+func (c Cell) key() string { return fmt.Sprint(c.Options, c.Cores) }
+
+// of returns the cores of a model; 0: shared.
+func (c Cell) of(model int) int {
+	if c.Cores == nil {
+		return 0
+	}
+	return c.Cores[model]
+}
+
+// Trial is a cell at a scale.
+type Trial struct {
+	Cell
+	Scale float64
+	Why   string
+}
+
+// Outcome holds the latencies of a trial.
+type Outcome struct {
+	Trial Trial
+	// Latencies of each model, in the order of its limits, in s; +Inf beyond its capacity. A model without
+	// load has none.
+	Latencies [][]float64
+}
+
+// Answer is the cell with the largest scale that is kept surely enough, among those that were measured.
+type Answer struct {
+	Cell
+	Scale   float64 // kept by all with the confidence
+	Median  float64 // the most likely largest scale
+	Binding int     // index of the model that least surely keeps its limits at the scale
+	Trials  int     // of the cell
+}
+
+// Search is the strategy.
+type Search struct {
+	settings  Settings
+	models    []int // indices of the models with a load
+	alone     map[aloneKey]prediction
+	shared    map[string][]margin // of cells on shared cores, by the logarithm of the scale
+	simulated map[string]bool     // cells whose margins are of a simulation of all models
+	residuals []residuals         // of each model
+	trials    map[string]int      // by cell
+	measured  []Cell
+	running   *Cell
+	spent     time.Duration
+	next      *next // nil after an outcome
+	simulator queuesim.Simulator
+
+	// what is believed since the latest outcome
+	believed map[believedKey]slowdown
+	rankings map[[2]int][]ranked // by model and cores
+}
+
+// believedKey is a model with its site.
+type believedKey struct {
+	model int
+	site
+}
+
+// New returns a search before its first trial. The error names a model that cannot be placed.
+func New(s Settings) (*Search, error) {
+	x := &Search{settings: s, alone: map[aloneKey]prediction{}, shared: map[string][]margin{}, simulated: map[string]bool{}, trials: map[string]int{}}
+	x.settings.Confidence = cmp.Or(s.Confidence, 0.95)
+	x.forget()
+	for i, m := range s.Models {
+		x.residuals = append(x.residuals, residuals{deviations: s.Tuning.Deviations})
+		if m.Load.Level() == 0 {
+			continue
+		}
+		x.models = append(x.models, i)
+		if len(m.Limits) == 0 {
+			return nil, fmt.Errorf("cannot place model %q: it has no limit on its latency", m.Name)
+		}
+		if !slices.ContainsFunc(m.Options, func(o Option) bool { return o.needs() <= s.Cores }) {
+			return nil, fmt.Errorf("cannot place model %q: its configurations need more than %s", m.Name, words.Count(s.Cores, "core"))
+		}
+	}
+	return x, nil
+}
+
+// Spend adds time of the budget that was spent before the trials, such as on service curves.
+func (x *Search) Spend(d time.Duration) { x.spent += d }
+
+// Tell learns the outcome of a trial.
+func (x *Search) Tell(o Outcome) {
+	key := o.Trial.key()
+	x.spent += x.cost(o.Trial.Cell)
+	if x.trials[key]++; x.trials[key] == 1 {
+		x.measured = append(x.measured, o.Trial.Cell)
+	}
+	x.running = &o.Trial.Cell
+	x.forget()
+	for _, i := range x.models {
+		if r, ok := x.read(i, o); ok {
+			x.residuals[i].add(r)
+		}
+	}
+	x.forget()
+}
+
+// forget drops what follows from the outcomes so far.
+func (x *Search) forget() {
+	x.next, x.believed, x.rankings = nil, map[believedKey]slowdown{}, map[[2]int][]ranked{}
+}
+
+// cost returns the time of a trial of a cell after those so far.
+func (x *Search) cost(c Cell) time.Duration {
+	costs := x.settings.Costs
+	switch {
+	case x.running == nil || !slices.Equal(x.running.Cores, c.Cores) || x.pools(*x.running) != x.pools(c):
+		return costs.Launch + costs.Trial
+	case x.running.key() != c.key():
+		return costs.Change + costs.Trial
+	}
+	return costs.Trial
+}
+
+// pools returns the keys of a cell's engine processes.
+func (x *Search) pools(c Cell) string {
+	var keys []string
+	for _, i := range x.models {
+		keys = append(keys, x.settings.Models[i].Options[c.Options[i]].Pool)
+	}
+	return strings.Join(keys, "\n")
+}
