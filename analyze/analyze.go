@@ -8,13 +8,11 @@ import (
 
 	"tuner/internal/parallel"
 	"tuner/measure"
-	"tuner/model/modelconfig"
 	"tuner/search"
 	"tuner/search/plan"
 	"tuner/search/posterior"
 	"tuner/search/verdict"
 	"tuner/spec"
-	"tuner/spec/knobs"
 )
 
 // Options select how a campaign is analyzed: the goal, the ranking and the tables.
@@ -51,12 +49,12 @@ func Analyze(c Campaign, o Options) (Result, error) {
 }
 
 func analyzed(c Campaign, o Options, goal search.Goal) (Result, error) {
-	base, err := modelconfig.Parse("the journal's base configuration", []byte(c.Header.BaseConfig))
+	models, err := servedModels(c)
 	if err != nil {
 		return Result{}, err
 	}
 	events := atLoads(c.Events)
-	configs, err := describe(c, events, base)
+	configs, err := describe(c, events, models)
 	if err != nil {
 		return Result{}, err
 	}
@@ -75,11 +73,11 @@ func analyzed(c Campaign, o Options, goal search.Goal) (Result, error) {
 	}
 	space := c.Profile.Space(c.Facts)
 	r := Result{
-		Header: c.Header, Goal: goal, Shapes: c.Profile.Inputs.Shape, Requests: requestShapes(c.Profile, base), Pad: c.Profile.Inputs.Pad, Arrivals: arrivalsText(space.Load), Cores: c.Facts.Cores, Top: o.Top,
+		Header: c.Header, Goal: goal, Shapes: c.Profile.Inputs.Shape, Requests: shapesOf(models), Pad: c.Profile.Inputs.Pad, Arrivals: arrivalsText(space.Load), Cores: c.Facts.Cores, Top: o.Top,
 		Rank: o.Rank, At: at, Each: o.At.Each, CSV: o.CSV, Plots: o.Plots,
 		Ending: ending(c), Account: account(c), Trials: len(events), Windows: countWindows(events), ServiceTrials: len(c.Events) - len(events),
 		Reused: reused(c.Earlier), Failures: failures(events, configs), Folds: space.Candidates().Folds(),
-		Placements: c.Placements, Accuracy: comparison(c.Profile), Assigned: assigned(c.Facts), Steps: c.Steps, Course: course(events, configs, goal),
+		Placements: c.Placements, Accuracy: comparison(c.Profile), Assigned: assigned(c.Facts), Steps: c.Steps, Course: course(events, configs, goal), Models: servedOf(c),
 	}
 	r.Tried, r.Failed = len(configs), len(r.Failures)
 	known := strategy.plan.Posterior()
@@ -189,7 +187,7 @@ func atLoads(events []search.Event) []search.Event {
 
 // describe lists the configurations of the events in order of first trial. The default comes first
 // even if its first trial was later.
-func describe(c Campaign, events []search.Event, base *modelconfig.Config) ([]Config, error) {
+func describe(c Campaign, events []search.Event, models []servedModel) ([]Config, error) {
 	candidates := []search.Candidate{{}}
 	seen := map[string]bool{candidates[0].Key(): true}
 	for _, e := range events {
@@ -200,19 +198,19 @@ func describe(c Campaign, events []search.Event, base *modelconfig.Config) ([]Co
 	}
 	configs := make([]Config, len(candidates))
 	err := parallel.Try(len(candidates), func(i int) error {
-		deployed, err := knobs.Apply(base, candidates[i])
-		if err != nil {
-			return fmt.Errorf("candidate %s: %w", candidates[i], err)
+		configs[i] = Config{Name: configName(c.Header.Model, i), Candidate: candidates[i]}
+		for _, m := range models {
+			part, err := m.part(candidates[i].Of(m.name))
+			if err != nil {
+				return fmt.Errorf("candidate %s: %w", candidates[i], err)
+			}
+			configs[i].Parts = append(configs[i].Parts, part)
 		}
-		setup, err := setupOf(c, candidates[i], deployed)
-		if err != nil {
-			return fmt.Errorf("candidate %s: %w", candidates[i], err)
+		if first := configs[i].Parts[0]; first.Model == "" {
+			configs[i].Setup, configs[i].Deployed, configs[i].Text, configs[i].Parts = first.Setup, first.Deployed, first.Text, nil
+		} else {
+			configs[i].Setup, configs[i].Text = jointSetup(configs[i].Parts), jointText(configs[i].Parts)
 		}
-		text, err := modelconfig.Format(deployed)
-		if err != nil {
-			return fmt.Errorf("candidate %s: %w", candidates[i], err)
-		}
-		configs[i] = Config{Name: configName(c.Header.Model, i), Candidate: candidates[i], Setup: setup, Deployed: deployed, Text: string(text)}
 		return nil
 	})
 	return configs, err

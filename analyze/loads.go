@@ -50,7 +50,7 @@ func compareLoads(a, b measure.Load) int {
 
 // isAt reports whether two loads are equal except for the client batch.
 func isAt(a, b measure.Load) bool {
-	return a.Concurrency == b.Concurrency && a.RequestRate == b.RequestRate
+	return a.Concurrency == b.Concurrency && a.RequestRate == b.RequestRate && a.Scale == b.Scale
 }
 
 // comparedAt chooses the load at which all configurations are compared, from the measured ones. nil

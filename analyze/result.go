@@ -79,9 +79,18 @@ type Result struct {
 	// memory. It is safe for concurrent use.
 	Decide func([]search.Constraint) verdict.Verdict
 	Steps  steps.List // of `tuner run`; empty if the campaign was run by itself
+	// Models are several models, in the profile's order; empty for one model.
+	Models []Served
 	// Recorded is the file of another program with the figures; "" for a campaign. A recording has
 	// no intervals, trials, windows or times, and does not know the machine.
 	Recorded string
+}
+
+// Served is one of several models, with what the result of a single model has of it.
+type Served struct {
+	Header journal.Header // that of a campaign of the model alone (journal.Header.Part)
+	Shapes map[string][]int64
+	Pad    map[string]int64
 }
 
 // Reused is an earlier campaign from which a later one learned.
@@ -126,8 +135,11 @@ type Config struct {
 	Name      string
 	Candidate search.Candidate
 	Setup     Setup
-	Deployed  *modelconfig.Config // served configuration; read-only
-	Text      string              // Deployed as text of config.pbtxt
+	Deployed  *modelconfig.Config // served configuration; read-only; nil for several models
+	Text      string              // Deployed as text of config.pbtxt; for several models, those of all
+	// Parts are the configurations of several models, in the profile's order; empty for one model. Setup
+	// then has the sum of their instances, and nothing else.
+	Parts []ConfigPart
 
 	// Memory is the configuration's memory, the same for all its points. It is measured on the
 	// finals' server if the configuration was confirmed there. Nil if unknown.
@@ -160,6 +172,14 @@ type Config struct {
 	// TiedWith names, for the answer, the configurations that are tied with it (package verdict),
 	// at most the first twenty. For each of these it names the answer.
 	TiedWith []string
+}
+
+// ConfigPart is the configuration of one of several models.
+type ConfigPart struct {
+	Model    string // name under which the model is served
+	Setup    Setup
+	Deployed *modelconfig.Config // served configuration; read-only
+	Text     string              // Deployed as text of config.pbtxt
 }
 
 // Satisfies reports whether the configuration keeps every constraint at some load.

@@ -11,15 +11,15 @@ import (
 )
 
 // setupOf reads the setup of a configuration as it is served.
-func setupOf(c Campaign, candidate search.Candidate, deployed *modelconfig.Config) (Setup, error) {
+func setupOf(h journal.Header, candidate search.Candidate, deployed *modelconfig.Config) (Setup, error) {
 	options, err := modelconfig.ORTOptions(deployed)
 	if err != nil {
 		return Setup{}, err
 	}
 	s := Setup{
 		Provider:       knobs.Provider(deployed, options),
-		Runtime:        c.Header.Runtime.Name(),
-		Precision:      Precision(c.Header.Models, candidate),
+		Runtime:        h.Runtime.Name(),
+		Precision:      Precision(h.Models, candidate),
 		IntraOpThreads: options.Settings.Whole(sessionoption.IntraOpThreads),
 		MaxBatchSize:   int(deployed.GetMaxBatchSize()),
 		QueueDelay:     time.Duration(deployed.GetDynamicBatching().GetMaxQueueDelayMicroseconds()) * time.Microsecond,
@@ -27,7 +27,7 @@ func setupOf(c Campaign, candidate search.Candidate, deployed *modelconfig.Confi
 	if v, ok := candidate.Get(search.KnobRuntime); ok {
 		s.Runtime = string(v)
 	}
-	if c.Header.Server != nil {
+	if h.Server != nil {
 		s.Runtime = "" // the server's own runtime
 	}
 	for _, g := range deployed.GetInstanceGroup() {

@@ -6,6 +6,7 @@ import (
 	"tuner/measure"
 	"tuner/measure/stats"
 	"tuner/search"
+	"tuner/search/withheld"
 )
 
 // Withheld is the CPU time that others took from configurations in a campaign's load windows.
@@ -27,14 +28,14 @@ func newWithheld(space search.Space, events []search.Event) Withheld {
 	var taken, logs []float64
 	var w Withheld
 	for _, e := range events {
-		instances := space.Facts.Instances(e.Trial.Candidate)
-		for _, one := range e.Measurement.Windows {
+		instances := space.Instances(e.Trial.Candidate)
+		for _, one := range e.Measurement.Whole().Windows {
 			m := measure.Measurement{Windows: []measure.Window{one}}
-			w.Others = w.With(one, space.Withheld(e.Trial.Candidate, instances, m).Taken())
+			w.Others = w.With(one, withheld.Of(space, e.Trial.Candidate, instances, m).Taken())
 		}
 		if rate, ok := e.Measurement.Value(measure.Throughput); ok && rate > 0 && e.Measurement.Failure == nil {
 			cells = append(cells, cell{e.Trial.Candidate.Key(), e.Trial.Load})
-			taken, logs = append(taken, space.Withheld(e.Trial.Candidate, instances, e.Measurement).Taken()), append(logs, math.Log(rate))
+			taken, logs = append(taken, withheld.Of(space, e.Trial.Candidate, instances, e.Measurement).Taken()), append(logs, math.Log(rate))
 		}
 	}
 	if w.Mean > 0 {

@@ -17,7 +17,10 @@ func TestPageIsGenerated(t *testing.T) {
 		Description: "`tuner compare A B --format json` writes this. [Compare runs](../how-to/compare.md) explains the figures.\n" +
 			"Times are seconds, sizes bytes, rates per second, changes shares. Optional fields are left out where\n" +
 			"they do not apply. Other fields may be added within a format.",
-		Types: map[reflect.Type]string{reflect.TypeFor[measure.Metric](): "[metric](metrics.md)"},
+		Types: map[reflect.Type]string{
+			reflect.TypeFor[measure.Metric](): "[metric](metrics.md)",
+			reflect.TypeFor[measure.Mix]():    "list of `model` with its load",
+		},
 	},
 		schema.Chapter{Title: "Comparison", Text: "The whole document.", Type: reflect.TypeFor[Comparison]()},
 		schema.Chapter{Title: "Pair", Text: "The first run against another.", Type: reflect.TypeFor[Pair]()},

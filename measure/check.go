@@ -13,6 +13,9 @@ func (m Measurement) Check() error {
 	if m.Launch < 0 || m.Memory < 0 || m.Footprint.Batch < 0 || m.Footprint.Bytes < 0 {
 		return errors.New("a launch or a memory is negative")
 	}
+	if m.Scale < 0 {
+		return errors.New("a scale is negative")
+	}
 	t := m.Times
 	if min(t.Launch, t.Reconfigure, t.WarmUp, t.Windows) < 0 {
 		return errors.New("a time is negative")
@@ -25,9 +28,10 @@ func (m Measurement) Check() error {
 	return nil
 }
 
-// Lasted returns the duration of all windows together. A sum that overflows becomes the largest
-// duration.
+// Lasted returns the duration of all windows together. Windows of several models between the same
+// edges count once. A sum that overflows becomes the largest duration.
 func (m Measurement) Lasted() time.Duration {
+	m = m.Whole()
 	var sum time.Duration
 	for i := range m.Windows {
 		if sum += m.Windows[i].Duration; sum < 0 {

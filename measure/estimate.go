@@ -27,7 +27,25 @@ type Estimate = stats.Estimate
 // It returns false when the measurement does not have the metric: no windows, a server without
 // statistics, or unknown memory, CPU, GPUs or energy. Without a completed request there are no
 // latencies, but throughput is 0. Cost needs a price, which a measurement does not have.
+//
+// A metric of one of several models comes from that model's windows. Without a name, the throughput is
+// the sum of the models', and the error rate the largest of theirs. Latencies and parts of them have
+// no sum.
 func (m Measurement) Estimate(metric Metric) (Estimate, bool) {
+	if len(m.Windows) == 0 {
+		return Estimate{}, false
+	}
+	if model, of := metric.Split(); model != "" {
+		return m.Of(model).ofOne(of)
+	}
+	if m.Windows[0].Model != "" {
+		return m.ofAll(metric)
+	}
+	return m.ofOne(metric)
+}
+
+// ofOne is Estimate for the windows of one model.
+func (m Measurement) ofOne(metric Metric) (Estimate, bool) {
 	if len(m.Windows) == 0 {
 		return Estimate{}, false
 	}
@@ -75,8 +93,9 @@ func (m Measurement) Estimate(metric Metric) (Estimate, bool) {
 func (m Measurement) Estimates(metrics []Metric) map[Metric]Estimate {
 	estimates := make(map[Metric]Estimate, len(metrics))
 	all := m.latencies()
+	isOne := len(m.Windows) == 0 || m.Windows[0].Model == ""
 	estimate := func(metric Metric) (Estimate, bool) {
-		if q, ok := metric.Quantile(); ok {
+		if q, ok := metric.Quantile(); ok && isOne {
 			return m.percentile(all, q)
 		}
 		return m.Estimate(metric)
@@ -92,6 +111,14 @@ func (m Measurement) Estimates(metrics []Metric) map[Metric]Estimate {
 // Value returns the value of Estimate. It does not compute the interval, which takes most of the
 // time.
 func (m Measurement) Value(metric Metric) (float64, bool) {
+	model, of := metric.Split()
+	switch {
+	case model != "":
+		m, metric = m.Of(model), of
+	case len(m.Windows) > 0 && m.Windows[0].Model != "":
+		e, ok := m.ofAll(metric)
+		return e.Value, ok
+	}
 	if metric == Throughput {
 		return m.rate(anyLatency)
 	}
@@ -102,7 +129,7 @@ func (m Measurement) Value(metric Metric) (float64, bool) {
 		all := m.Latencies()
 		return all.Quantile(q).Seconds(), all.Count() > 0
 	}
-	e, ok := m.Estimate(metric)
+	e, ok := m.ofOne(metric)
 	return e.Value, ok
 }
 
@@ -147,6 +174,8 @@ func (m Measurement) Offered() float64 {
 	var duration time.Duration
 	for _, w := range m.Windows {
 		scheduled += w.Scheduled
+	}
+	for _, w := range m.Whole().Windows {
 		duration += w.Duration
 	}
 	if duration <= 0 {

@@ -2,26 +2,52 @@ package measure
 
 import "fmt"
 
-// Load is the traffic that clients send to the server: a closed loop at a concurrency, or an open
-// loop at a request rate. Exactly one of concurrency and request rate is set.
+// Load is the traffic that clients send to the server: a closed loop at a concurrency, an open loop
+// at a request rate, or the traffic of several models at a scale. Exactly one of concurrency, request
+// rate and scale is set.
 type Load struct {
 	Concurrency int     `json:"concurrency,omitempty" jsonschema:"minimum=1"`           // requests in flight, ≥ 1
 	RequestRate float64 `json:"request_rate,omitempty" jsonschema:"exclusiveMinimum=0"` // requests per second, > 0
 	// client batch: inferences per request, ≥ 1; 0 unknown, in figures of other programs
 	BatchSize int `json:"batch_size,omitempty" jsonschema:"minimum=1"`
+	// several models: the factor by which the traffic of each is multiplied, > 0
+	Scale float64 `json:"scale,omitempty" jsonschema:"exclusiveMinimum=0"`
+	// several models: the traffic of each at scale 1
+	Mix Mix `json:"mix,omitzero"`
 }
 
-// Level returns the concurrency or the request rate.
+// Level returns the concurrency, the request rate or the scale.
 func (l Load) Level() float64 {
-	if l.Concurrency > 0 {
+	switch {
+	case l.Scale > 0:
+		return l.Scale
+	case l.Concurrency > 0:
 		return float64(l.Concurrency)
 	}
 	return l.RequestRate
 }
 
+// Of returns the load of one of several models: its share, multiplied by the scale. A concurrency is
+// rounded, and is at least 1. It is the zero Load if the mix does not have the model, and the load
+// itself without a mix.
+func (l Load) Of(model string) Load {
+	if l.Mix.IsZero() {
+		return l
+	}
+	for _, s := range l.Mix.Parts() {
+		if s.Model == model {
+			return s.at(l.Scale)
+		}
+	}
+	return Load{}
+}
+
 // String returns the load for people: "concurrency 8", "200 requests/s". It adds the client batch
-// when it is not 1.
+// when it is not 1. Of several models it is the scale: "scale 1.5".
 func (l Load) String() string {
+	if l.Scale > 0 {
+		return fmt.Sprintf("scale %.4g", l.Scale)
+	}
 	text := fmt.Sprintf("concurrency %d", l.Concurrency)
 	if l.Concurrency == 0 {
 		text = fmt.Sprintf("%g requests/s", l.RequestRate)
@@ -46,8 +72,20 @@ func (l Load) Bounded(m Metric, e Estimate) Estimate {
 // Check refuses a load with both a concurrency and a request rate, and negative values. It accepts
 // the zero Load, which stands for an unknown load.
 func (l Load) Check() error {
+	if l.Scale != 0 || !l.Mix.IsZero() {
+		return l.checkMix()
+	}
 	if l.Concurrency < 0 || l.RequestRate < 0 || l.BatchSize < 0 || l.Concurrency > 0 && l.RequestRate > 0 {
 		return fmt.Errorf("concurrency %d, request rate %g and client batch %d do not make a load", l.Concurrency, l.RequestRate, l.BatchSize)
+	}
+	return nil
+}
+
+// checkMix refuses a scale without models, models without a scale, and a load beside them.
+func (l Load) checkMix() error {
+	if !(l.Scale > 0) || l.Mix.IsZero() || l.Concurrency != 0 || l.RequestRate != 0 || l.BatchSize != 0 {
+		return fmt.Errorf("scale %g of %q, concurrency %d, request rate %g and client batch %d do not make a load",
+			l.Scale, l.Mix, l.Concurrency, l.RequestRate, l.BatchSize)
 	}
 	return nil
 }

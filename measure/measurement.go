@@ -1,12 +1,16 @@
 package measure
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // Measurement is the result of one trial: windows at one load on one engine launch, or the failure
 // instead. A service trial may have both: windows, and the failure that ended it.
 type Measurement struct {
-	Windows []Window `json:"windows,omitempty"` // windows with their figures
-	Launch  int      `json:"launch"`            // ordinal of the engine launch within the campaign, from 1
+	// windows with their figures. Those of several models between the same edges stand together
+	Windows []Window `json:"windows,omitempty"`
+	Launch  int      `json:"launch"` // ordinal of the engine launch within the campaign, from 1
 	// peak resident set of the engine process during the trial, in bytes; 0: unknown
 	Memory int64 `json:"memory"`
 	// Footprint is the memory of the trial's process before its load. It is zero if the process was
@@ -17,6 +21,50 @@ type Measurement struct {
 	// the result
 	Cut   bool  `json:"cut,omitempty"`
 	Times Times `json:"times"` // parts of the trial's wall time
+	// traffic that was offered to several models, as a multiple of the profile's; 0: one model
+	Scale float64 `json:"scale,omitempty"`
+}
+
+// Models lists the models whose windows the measurement has, in their order; none for one model.
+func (m Measurement) Models() []string {
+	var models []string
+	for i := range m.Windows {
+		if name := m.Windows[i].Model; name != "" && !slices.Contains(models, name) {
+			models = append(models, name)
+		}
+	}
+	return models
+}
+
+// Of returns the measurement with the windows of one of several models.
+func (m Measurement) Of(model string) Measurement {
+	var own []Window
+	for i := range m.Windows {
+		if m.Windows[i].Model == model {
+			own = append(own, m.Windows[i])
+		}
+	}
+	m.Windows = own
+	return m
+}
+
+// Alone returns the measurement with windows that name no model, as if it were of one.
+func (m Measurement) Alone() Measurement {
+	m.Windows = slices.Clone(m.Windows)
+	for i := range m.Windows {
+		m.Windows[i].Model = ""
+	}
+	return m
+}
+
+// Whole returns the measurement with one window between two edges: those of the first model. The
+// figures of process and machine are in all, and must count once. Without models it is the
+// measurement itself.
+func (m Measurement) Whole() Measurement {
+	if len(m.Windows) == 0 || m.Windows[0].Model == "" {
+		return m
+	}
+	return m.Of(m.Windows[0].Model)
 }
 
 // Footprint is the memory of a fresh engine process after one batch on every instance.
@@ -29,8 +77,9 @@ type Footprint struct {
 // Failure is the reason why a trial yielded no figures. It is a result of the campaign, not an
 // error.
 type Failure struct {
-	Stage  Stage  `json:"stage"`  // part of the trial that failed
-	Reason string `json:"reason"` // for people: the event, with the last output of the engine
+	Stage  Stage  `json:"stage"`           // part of the trial that failed
+	Reason string `json:"reason"`          // for people: the event, with the last output of the engine
+	Model  string `json:"model,omitempty"` // of several models: the one that failed; "": all, or unknown
 }
 
 // Stage is the part of a trial that failed.

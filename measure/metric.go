@@ -44,7 +44,34 @@ const (
 	// J per inference, of the machine's GPUs and CPU packages that have a counter
 	Energy Metric = "energy"
 	Cost   Metric = "cost" // per million inferences, in the currency of the price (search.Goal)
+
+	// several models: the traffic that clients offer, as a multiple of the profile's
+	Scale Metric = "scale"
 )
+
+// A metric of one of several models has the model's name before it: encoder.latency_p99. Without a
+// name it is a figure of the server.
+
+// Of returns the metric of a model: encoder.latency_p99. Without a name it is the metric itself.
+func (m Metric) Of(model string) Metric {
+	if model == "" {
+		return m
+	}
+	return Metric(model) + "." + m
+}
+
+// Split returns the model that a metric is about, and the metric without its name. The model is ""
+// for figures of the server. A text that is no metric is returned as it is.
+func (m Metric) Split() (model string, of Metric) {
+	if _, isPlain := m.plain(); isPlain {
+		return "", m
+	}
+	name, rest, found := strings.Cut(string(m), ".")
+	if _, known := Metric(rest).plain(); !found || !known || name == "" || Metric(rest) == Scale {
+		return "", m
+	}
+	return name, Metric(rest)
+}
 
 // latencyPercentile is the prefix of the names of latency percentiles.
 const latencyPercentile = "latency_p"
@@ -61,8 +88,14 @@ func Goodput(limit time.Duration) Metric {
 	return Metric(goodputPrefix + strconv.FormatFloat(limit.Seconds()*1e3, 'f', -1, 64) + goodputUnit)
 }
 
-// Within returns the limit of a goodput. It returns false for any other metric.
+// Within returns the limit of a goodput, also of one model's. It returns false for any other metric.
 func (m Metric) Within() (time.Duration, bool) {
+	_, of := m.Split()
+	return of.within()
+}
+
+// within is Within for a metric without a model's name.
+func (m Metric) within() (time.Duration, bool) {
 	text, isGoodput := strings.CutPrefix(string(m), goodputPrefix)
 	text, isGiven := strings.CutSuffix(text, goodputUnit)
 	if !isGoodput || !isGiven {
@@ -91,6 +124,7 @@ const (
 	Seconds        Unit = "s"
 	Bytes          Unit = "B"
 	Cores          Unit = "cores"
+	Multiples      Unit = "×"     // a multiple
 	Share          Unit = "share" // 0..1
 	Watts          Unit = "W"
 	Joules         Unit = "J"
@@ -105,6 +139,12 @@ type Info struct {
 
 // Info returns the metric's description. It returns false for a name that is not a metric.
 func (m Metric) Info() (Info, bool) {
+	_, of := m.Split()
+	return of.plain()
+}
+
+// plain is Info for a metric without a model's name.
+func (m Metric) plain() (Info, bool) {
 	switch m {
 	case Throughput:
 		return Info{InferPerSecond, true}, true
@@ -125,11 +165,13 @@ func (m Metric) Info() (Info, bool) {
 		return Info{Joules, false}, true
 	case Cost:
 		return Info{PerMillion, false}, true
+	case Scale:
+		return Info{Multiples, true}, true
 	}
-	if _, ok := m.Quantile(); ok {
+	if _, ok := m.quantile(); ok {
 		return Info{Seconds, false}, true
 	}
-	if m.IsGoodput() {
+	if _, ok := m.within(); ok {
 		return Info{InferPerSecond, true}, true
 	}
 	return Info{}, false
@@ -137,6 +179,9 @@ func (m Metric) Info() (Info, bool) {
 
 // About says in words what the metric's value is, "" for a name that is not a metric.
 func (m Metric) About() string {
+	if model, of := m.Split(); model != "" {
+		return "Of model " + model + ": " + of.About()
+	}
 	switch m {
 	case Throughput:
 		return "Inferences per second. A request of batch n counts n."
@@ -166,6 +211,8 @@ func (m Metric) About() string {
 		return "Energy of an inference, on the machine's GPUs (NVML) and CPU packages (RAPL), as far as they can be read."
 	case Cost:
 		return "Cost of a million inferences: the price of an hour over the throughput."
+	case Scale:
+		return "Traffic that the clients of all models offer, as a multiple of the profile's."
 	}
 	if q, ok := m.Quantile(); ok {
 		return fmt.Sprintf("Percentile %g of the latencies of requests, as the client sees them.", q*100)
@@ -176,9 +223,15 @@ func (m Metric) About() string {
 	return ""
 }
 
-// Quantile returns the quantile (0..1) of a latency percentile metric. It returns false for any
-// other metric.
+// Quantile returns the quantile (0..1) of a latency percentile metric, also of one model's. It
+// returns false for any other metric.
 func (m Metric) Quantile() (float64, bool) {
+	_, of := m.Split()
+	return of.quantile()
+}
+
+// quantile is Quantile for a metric without a model's name.
+func (m Metric) quantile() (float64, bool) {
 	switch m {
 	case LatencyP50:
 		return 0.50, true
@@ -212,7 +265,8 @@ func (m Metric) Samples() int {
 }
 
 // Metrics lists the metrics for goals and tables, in the order of the tables. Goals may also have
-// other percentiles, and goodputs. ErrorRate is not listed, since every goal has its limit.
+// other percentiles, and goodputs. ErrorRate is not listed, since every goal has its limit. Neither
+// is Scale, which only several models have.
 func Metrics() []Metric {
 	return []Metric{Throughput, LatencyAvg, LatencyP50, LatencyP90, LatencyP95, LatencyP99, Memory,
 		QueueTime, ComputeInput, ComputeInfer, ComputeOutput, CPU, GPUMemory, GPUUtilization, GPUPower, Energy, Cost}
@@ -236,6 +290,8 @@ func (m Metric) Format(value float64) string {
 		return formatJoules(value)
 	case PerMillion:
 		return significant(value) + " per million"
+	case Multiples:
+		return fmt.Sprintf("%.3g ×", value)
 	}
 	return fmt.Sprintf("%.2f %s", value, info.Unit)
 }

@@ -8,6 +8,9 @@ const Look = 0.4
 // Window is one measured interval at one load. Its sums are over all requests that completed in it,
 // whenever they were sent.
 type Window struct {
+	// name under which the model is served, of a measurement of several models. Each has a window
+	// between two edges, and the figures of process and machine are in all of them. "": one model
+	Model      string        `json:"model,omitempty"`
 	Start      time.Duration `json:"start"`                 // since the campaign's start
 	Duration   time.Duration `json:"duration"`              // wall time of the window
 	Requests   int           `json:"requests"`              // completed without error

@@ -169,6 +169,9 @@ func openJob(ctx context.Context, r Request) (job, error) {
 
 // prepareJob detects problems that would stop the steps after the first.
 func prepareJob(ctx context.Context, r Request, p spec.Profile, log *steps.Log) (job, error) {
+	if p.IsSeveral() {
+		return job{}, exit.Usagef("%s: models: `tuner run` tunes one model\n    hint: use `tuner profile %[1]s`", r.Profile)
+	}
 	a, err := analysisOf(r.Messages, p)
 	if err == nil && r.Check != nil {
 		err = r.Check(p, a)

@@ -18,7 +18,7 @@ import (
 
 // search makes the fourth step. After an interruption the later steps still use the finished
 // measurements.
-func (j job) search(ctx context.Context, v profile.Variants) (outcome profile.Outcome, err error) {
+func (j job) search(ctx context.Context, v []profile.Variants) (outcome profile.Outcome, err error) {
 	err = j.log.Do(ctx, steps.Search, "", func() (steps.Outcome, error) {
 		if outcome, err = j.campaign.Run(ctx, v); err != nil {
 			return steps.Outcome{}, err

@@ -18,25 +18,26 @@ import (
 // variants makes the second and the third step. It returns the variants that the campaign measures
 // in addition to the original. Conversion and comparison alternate, since the comparison decides
 // which operators stay in fp32. The second step has the time of both.
-func (j job) variants(ctx context.Context) (profile.Variants, error) {
+func (j job) variants(ctx context.Context) (list []profile.Variants, err error) {
 	var v profile.Variants
-	err := j.log.Do(ctx, steps.Precision, "", func() (outcome steps.Outcome, err error) {
-		if v, err = j.campaign.MakeVariants(ctx); err != nil {
+	err = j.log.Do(ctx, steps.Precision, "", func() (outcome steps.Outcome, err error) {
+		if list, err = j.campaign.MakeVariants(ctx); err != nil {
 			return steps.Outcome{}, err
 		}
+		v = list[0] // the steps are those of one model
 		outcome = precisionOutcome(j.profile(), v.Records)
 		outcome.Before = !v.Fresh && outcome.State == ""
 		return outcome, nil
 	})
 	if err != nil {
-		return v, err
+		return nil, err
 	}
 	err = j.log.Do(ctx, steps.Accuracy, "", func() (steps.Outcome, error) {
 		outcome := accuracyOutcome(j.profile(), v.Records)
 		outcome.Before = !v.Fresh && outcome.State == ""
 		return outcome, nil
 	})
-	return v, err
+	return list, err
 }
 
 // precisionOutcome lists the precisions that were made of the model.

@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"io/fs"
 	"iter"
+	"maps"
 	"os"
+	"slices"
 	"time"
 
 	"tuner/internal/durable"
@@ -18,6 +20,7 @@ import (
 	"tuner/search/plan"
 	"tuner/spec"
 	"tuner/spec/knobs"
+	"tuner/spec/secrets"
 )
 
 // Setup has everything on which a campaign depends, except the time. The journal's header contains
@@ -38,6 +41,31 @@ type Setup struct {
 	Machine     json.RawMessage       // facts for reports
 	Fingerprint string                // figures of machines with different fingerprints are not compared
 	Placement   *hostinfo.Placement   // this machine, and the part of it that is used
+	// Parts are several models, each as a setup of it alone: Profile, Subject, Facts, Runtime,
+	// Variants and Data. The setup itself then has no Subject, Variants and Data.
+	Parts []Setup
+}
+
+// IsSeveral reports whether the campaign is about several models.
+func (s Setup) IsSeveral() bool { return len(s.Parts) > 0 }
+
+// Name returns the name of the model, or the names of several, joined by +.
+func (s Setup) Name() string {
+	if s.IsSeveral() {
+		return s.Profile.Name
+	}
+	return s.Subject.Name
+}
+
+// WithParts returns the setup of a campaign of several models that also measures variants of each, in
+// the order of the parts.
+func (s Setup) WithParts(list []Variants) Setup {
+	s.Parts, s.Facts.Parts = slices.Clone(s.Parts), maps.Clone(s.Facts.Parts)
+	for i, v := range list {
+		s.Parts[i] = s.Parts[i].With(v)
+		s.Facts.Parts[s.Parts[i].Subject.Name] = s.Parts[i].Facts
+	}
+	return s
 }
 
 // With returns the setup of a campaign that also measures variants.
@@ -62,15 +90,15 @@ func (s Setup) asked(now time.Time) (campaign.Asked, error) {
 	header, err := s.header(now)
 	p := s.Profile
 	p.Inputs.Shape = s.Subject.shapes(p)
+	p.Models = slices.Clone(p.Models)
+	for i, part := range s.Parts {
+		p.Models[i].Inputs.Shape = part.Subject.shapes(part.Profile)
+	}
 	return campaign.Asked{Header: header, Profile: p, Config: s.Subject.Config}, err
 }
 
 // header makes the journal's first record.
 func (s Setup) header(now time.Time) (journal.Header, error) {
-	config, err := modelconfig.Format(s.Subject.Config)
-	if err != nil {
-		return journal.Header{}, fmt.Errorf("cannot print the default configuration: %w", err)
-	}
 	facts, err := json.Marshal(s.Facts)
 	if err != nil {
 		return journal.Header{}, fmt.Errorf("cannot encode the facts of the space: %w", err)
@@ -78,13 +106,24 @@ func (s Setup) header(now time.Time) (journal.Header, error) {
 	h := journal.Header{
 		Tool: s.Tool, Created: now, Seed: s.Profile.Search.Seed, Runtime: s.Runtime, Machine: s.Machine, Fingerprint: s.Fingerprint,
 		Placement: s.Placement, Server: s.Server, Finals: s.Finals,
-		Spec:  journal.NewSpecFile(s.Profile.Path, spec.WithoutSecrets(s.Profile.Text)),
-		Model: s.Subject.Name, BaseConfig: string(config), Facts: facts, Runtimes: s.Runtimes, Variants: s.Variants, Data: s.Data,
-		Requests: s.Subject.Rows.record(), Mix: journal.NewMix(s.Subject.Mix),
+		Spec:  journal.NewSpecFile(s.Profile.Path, secrets.Without(s.Profile.Text)),
+		Model: s.Name(), Facts: facts, Runtimes: s.Runtimes,
 	}
-	for _, f := range s.Subject.Files {
-		h.Models = append(h.Models, journal.ModelFile{Precision: f.Precision, Path: f.Source.Path, SHA256: f.Source.Digest, Bytes: f.Bytes})
+	for _, part := range s.Parts {
+		own, err := part.part()
+		if err != nil {
+			return journal.Header{}, err
+		}
+		h.Parts = append(h.Parts, own)
 	}
+	if s.IsSeveral() {
+		return h, nil
+	}
+	own, err := s.part()
+	if err != nil {
+		return journal.Header{}, err
+	}
+	h.Models, h.BaseConfig, h.Variants, h.Data, h.Requests, h.Mix = own.Models, own.BaseConfig, own.Variants, own.Data, own.Requests, own.Mix
 	if h.Operators, err = s.Subject.Libraries.Files(); err != nil {
 		return h, err
 	}
@@ -92,12 +131,28 @@ func (s Setup) header(now time.Time) (journal.Header, error) {
 	return h, err
 }
 
+// part returns what the journal has of one model.
+func (s Setup) part() (journal.ModelPart, error) {
+	config, err := modelconfig.Format(s.Subject.Config)
+	if err != nil {
+		return journal.ModelPart{}, fmt.Errorf("cannot print the default configuration: %w", err)
+	}
+	p := journal.ModelPart{
+		Model: s.Subject.Name, BaseConfig: string(config), Variants: s.Variants, Data: s.Data,
+		Requests: s.Subject.Rows.record(), Mix: journal.NewMix(s.Subject.Mix),
+	}
+	for _, f := range s.Subject.Files {
+		p.Models = append(p.Models, journal.ModelFile{Precision: f.Precision, Path: f.Source.Path, SHA256: f.Source.Digest, Bytes: f.Bytes})
+	}
+	return p, nil
+}
+
 // OpenLog starts the journal in the campaign's output folder, or continues the existing one. A
 // journal of another campaign (other profile, model, machine or runtime) is an InputError and is
 // not changed. A candidate into which the default configuration cannot be changed is an InputError
 // too, since campaign and analysis could not continue with it.
 func OpenLog(s Setup, now time.Time) (campaign.Log, error) {
-	if err := CheckSpace(s.Profile, s.Subject, s.Facts); err != nil {
+	if err := s.CheckSpace(); err != nil {
 		return campaign.Log{}, err
 	}
 	asked, err := s.asked(now)
@@ -139,6 +194,9 @@ func CheckLog(s Setup) error {
 // campaign continues as it began. Reuse returns nil for a strategy that does not learn. A folder
 // without a campaign of the same model, requests and default configuration is an InputError.
 func Reuse(s Setup) ([]search.Earlier, error) {
+	if s.IsSeveral() {
+		return nil, nil // package spec has refused earlier campaigns
+	}
 	if list, isBegun, err := campaign.RecordedEarlier(s.Profile.Output); isBegun {
 		return list, err
 	}
@@ -180,6 +238,19 @@ func CheckOutput(p spec.Profile) error {
 // mostChecked is the number of configurations of a large space that CheckSpace makes. They take
 // about a second.
 const mostChecked = 20_000
+
+// CheckSpace is the function CheckSpace for the campaign's model, or for each of several.
+func (s Setup) CheckSpace() error {
+	if !s.IsSeveral() {
+		return CheckSpace(s.Profile, s.Subject, s.Facts)
+	}
+	for _, part := range s.Parts {
+		if err := CheckSpace(part.Profile, part.Subject, part.Facts); err != nil {
+			return err
+		}
+	}
+	return nil
+}
 
 // CheckSpace makes the configuration of every candidate. It returns the first error as an
 // InputError, also for a configuration that the engine would refuse. In a large space it checks

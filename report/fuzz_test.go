@@ -23,6 +23,7 @@ import (
 	"tuner/report/text"
 	"tuner/search"
 	"tuner/spec"
+	"tuner/spec/secrets"
 )
 
 // sealed returns the text of a journal with valid checksums, since an attacker can compute them
@@ -75,7 +76,7 @@ func FuzzAnalysis(f *testing.F) {
 				t.Log(err) // some content cannot be written, and the error says so
 			}
 		}
-		if _, err := spec.RecordedProfile("p.yaml", spec.WithoutSecrets([]byte(c.Header.Spec.Text))); err != nil {
+		if _, err := spec.RecordedProfile("p.yaml", secrets.Without([]byte(c.Header.Spec.Text))); err != nil {
 			t.Error(err)
 		}
 	})

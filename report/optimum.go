@@ -35,16 +35,12 @@ const (
 // of an earlier run.
 func writeOptimum(dir string, r analyze.Result, names []string) ([]string, error) {
 	if _, ok := r.Winner(); !ok {
-		return nil, removeStale(dir, r.Header.Model)
+		return nil, removeStale(dir, r)
 	}
 	var written []string
 	if slices.Contains(names, spec.FormatConfig) {
-		config := filepath.Join(configDir, configName)
 		var err error
-		if written, err = writeFiles(dir, []File{
-			{config, func(w io.Writer) error { return WriteConfig(w, r) }},
-			{locationName, func(w io.Writer) error { return writeLocation(w, filepath.Join(dir, config)) }},
-		}); err != nil {
+		if written, err = writeFiles(dir, optimalConfigs(dir, r)); err != nil {
 			return written, err
 		}
 	}
@@ -55,7 +51,47 @@ func writeOptimum(dir string, r analyze.Result, names []string) ([]string, error
 	if err := WriteRepository(repository, r); err != nil {
 		return written, err
 	}
-	return append(written, filepath.Join(repository, r.Header.Model)), nil
+	for _, m := range modelsOf(r) {
+		written = append(written, filepath.Join(repository, m.Header.Model))
+	}
+	return written, nil
+}
+
+// optimalConfigs lists the winner's config.pbtxt with its location. Of several models each has its
+// file in a folder of its name, and the location is the folder of all.
+func optimalConfigs(dir string, r analyze.Result) []File {
+	if len(r.Models) == 0 {
+		config := filepath.Join(configDir, configName)
+		return []File{
+			{config, func(w io.Writer) error { return WriteConfig(w, r) }},
+			{locationName, func(w io.Writer) error { return writeLocation(w, filepath.Join(dir, config)) }},
+		}
+	}
+	var files []File
+	for _, m := range modelsOf(r) {
+		files = append(files, File{filepath.Join(configDir, m.Header.Model, configName), func(w io.Writer) error { return WriteConfig(w, m) }})
+	}
+	return append(files, File{locationName, func(w io.Writer) error { return writeLocation(w, filepath.Join(dir, configDir)) }})
+}
+
+// modelsOf returns the result of each of several models: the same decision, with the configurations
+// and the header of that model. It is the result itself for one model.
+func modelsOf(r analyze.Result) []analyze.Result {
+	if len(r.Models) == 0 {
+		return []analyze.Result{r}
+	}
+	var list []analyze.Result
+	for i, m := range r.Models {
+		one := r
+		one.Header, one.Shapes, one.Pad = m.Header, m.Shapes, m.Pad
+		one.Configs = slices.Clone(r.Configs)
+		for k := range one.Configs {
+			part := one.Configs[k].Parts[i]
+			one.Configs[k].Setup, one.Configs[k].Deployed, one.Configs[k].Text = part.Setup, part.Deployed, part.Text
+		}
+		list = append(list, one)
+	}
+	return list
 }
 
 // writeLocation writes only the path of the optimal config.pbtxt, so that a script finds it from
@@ -99,13 +135,27 @@ func WriteConfig(w io.Writer, r analyze.Result) error {
 }
 
 // WriteRepository writes the deployable repository dir/<model>/ with the winner's configuration and
-// the measured model file. It refuses a model file that changed since then, and a folder that it
+// the measured model file, for each of several models. It refuses a model file that changed since then, and a folder that it
 // did not write itself.
 func WriteRepository(dir string, r analyze.Result) error {
 	best, ok := r.Winner()
 	if !ok {
 		return errors.New("cannot write the model repository: no configuration satisfies the constraints")
 	}
+	if len(r.Models) == 0 {
+		return writeModel(dir, r, best)
+	}
+	for _, m := range modelsOf(r) {
+		best, _ := m.Winner()
+		if err := writeModel(dir, m, best); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// writeModel writes one model with a configuration into a repository.
+func writeModel(dir string, r analyze.Result, best analyze.Config) error {
 	source, err := measuredModel(r, best.Setup.Precision)
 	if err != nil {
 		return fmt.Errorf("cannot write the model repository: %w", err)
@@ -269,11 +319,24 @@ func reasons(r analyze.Result, best analyze.Config, unwarmed string) []string {
 
 // removeStale removes the optimum of an earlier run if there is no new one. A file that tuner did
 // not write stays, and causes an error, since readers would take it for the optimum.
-func removeStale(dir, model string) error {
+func removeStale(dir string, r analyze.Result) error {
 	if err := os.Remove(filepath.Join(dir, locationName)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("cannot remove the outdated optimum: %w", err)
 	}
-	path := filepath.Join(dir, configDir, configName)
+	for _, m := range r.Models {
+		if err := removeStaleModel(dir, filepath.Join(configDir, m.Header.Model, configName), m.Header.Model); err != nil {
+			return err
+		}
+	}
+	if len(r.Models) > 0 {
+		return nil
+	}
+	return removeStaleModel(dir, filepath.Join(configDir, configName), r.Header.Model)
+}
+
+// removeStaleModel is removeStale for a model, whose config.pbtxt has a name in the folder.
+func removeStaleModel(dir, config, model string) error {
+	path := filepath.Join(dir, config)
 	text, err := os.ReadFile(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):

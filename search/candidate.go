@@ -16,6 +16,9 @@ type Setting struct {
 
 // Candidate is one configuration: a value for each knob of the space, in the space's order. It is
 // immutable. The zero value is the default configuration, which sets no knob.
+//
+// The candidate of several models has a configuration of each: the model's name stands before its
+// knobs, as in encoder.instance_count. Of and Joined take it apart and put it together.
 type Candidate struct{ settings []Setting }
 
 // NewCandidate makes a candidate from settings, whose order it keeps.

@@ -21,6 +21,7 @@ type Candidates struct {
 	batchers part
 	settings func() [][]Value // of the batcher, by the part's knobs; computed once
 	tallies  func() tallies   // computed once
+	joint    Joint            // of several models; the other fields are then empty
 }
 
 // The sizes up to which a part of a space is enumerated. The pools are enumerated for counting,
@@ -32,6 +33,9 @@ const (
 
 // Candidates returns the space's candidates.
 func (s Space) Candidates() *Candidates {
+	if s.IsSeveral() {
+		return &Candidates{joint: s.Joint}
+	}
 	f := newFolding(s)
 	c := &Candidates{rules: f, pools: part{rules: f}, batchers: part{rules: f, isBatcher: true}}
 	for i, k := range s.Knobs {
@@ -67,6 +71,9 @@ func (c *Candidates) Len() (n int, exact bool) {
 
 // PoolCount returns the number of pools, with the same exactness as Len.
 func (c *Candidates) PoolCount() (n int, exact bool) {
+	if c.joint != nil {
+		return c.joint.PoolCount()
+	}
 	if c.Batchers() == 0 {
 		return 0, true
 	}
@@ -82,11 +89,19 @@ func (c *Candidates) PoolCount() (n int, exact bool) {
 }
 
 // Batchers returns the number of settings of the batcher, which is the same in each pool.
-func (c *Candidates) Batchers() int { return len(c.settings()) }
+func (c *Candidates) Batchers() int {
+	if c.joint != nil {
+		return c.joint.Batchers()
+	}
+	return len(c.settings())
+}
 
 // BatcherCombinations returns the number of raw combinations of the batcher's knobs, and whether
 // they fit into memory.
 func (c *Candidates) BatcherCombinations() (n int, ok bool) {
+	if c.joint != nil {
+		return c.joint.BatcherCombinations()
+	}
 	n = c.batchers.size()
 	return n, n <= mostBatchers
 }
@@ -109,6 +124,9 @@ func (c *Candidates) Pools() iter.Seq[Candidate] {
 
 // poolWalk returns a function that returns the next pool at each call; false at the end.
 func (c *Candidates) poolWalk() func() (Candidate, bool) {
+	if c.joint != nil {
+		return c.joint.PoolWalk()
+	}
 	w, values := newWalk(c.pools), c.rules.none()
 	return func() (Candidate, bool) {
 		if c.Batchers() == 0 {
@@ -137,6 +155,9 @@ func (c *Candidates) Members(pool Candidate) []Candidate {
 
 // Member returns the i-th of Members.
 func (c *Candidates) Member(pool Candidate, i int) Candidate {
+	if c.joint != nil {
+		return c.joint.Member(pool, i)
+	}
 	values := c.rules.values(pool)
 	for j, k := range c.batchers.knobs {
 		values[k] = c.settings()[i][j]
@@ -177,6 +198,9 @@ func (c *Candidates) All() []Candidate {
 // a row, since there may be no legal one.
 func (c *Candidates) Draw(random *rand.Rand) (pool Candidate, ok bool) {
 	const patience = 10_000
+	if c.joint != nil {
+		return c.joint.Draw(random)
+	}
 	if c.Batchers() == 0 || c.pools.size() == 0 {
 		return Candidate{}, false
 	}
@@ -365,6 +389,9 @@ func (p part) tally() []tally {
 // raw combination is counted by one of the candidates or folds. The result is empty if there are
 // too many pools to enumerate.
 func (c *Candidates) Folds() []Fold {
+	if c.joint != nil {
+		return c.joint.Folds()
+	}
 	if len(c.rules.space.Knobs) == 0 || c.pools.size() > countablePools {
 		return nil
 	}

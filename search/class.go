@@ -42,6 +42,13 @@ func (s Space) PoolClass(c Candidate) string {
 
 // batcherClass is the part of ClassKey that depends on the batcher's knobs.
 func (s Space) batcherClass(c Candidate, load measure.Load) string {
+	if s.IsSeveral() {
+		var parts []string
+		for _, p := range s.Parts {
+			parts = append(parts, p.Model+" "+p.Space.batcherClass(c.Of(p.Model), load.Of(p.Model)))
+		}
+		return strings.Join(parts, ", ")
+	}
 	padding := ""
 	if p := s.Padding(c); p != NoPadding {
 		padding = " padding=" + string(p)

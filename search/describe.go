@@ -2,6 +2,7 @@ package search
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"tuner/internal/words"
@@ -17,6 +18,9 @@ func (c Candidate) Describe() string {
 	if c.IsDefault() {
 		return "default"
 	}
+	if models := c.models(); len(models) > 0 {
+		return c.describeParts(models)
+	}
 	parts := []string{}
 	if text := c.describePool(); text != "" {
 		parts = append(parts, text)
@@ -30,6 +34,31 @@ func (c Candidate) Describe() string {
 		return c.Key()
 	}
 	return strings.Join(parts, ", ")
+}
+
+// models lists the models whose knobs the candidate sets, in the order of the settings; none for one
+// model.
+func (c Candidate) models() []string {
+	var models []string
+	for _, s := range c.settings {
+		if model, _ := SplitKnob(s.Knob); model != "" && !slices.Contains(models, model) {
+			models = append(models, model)
+		}
+	}
+	return models
+}
+
+// describeParts names the configurations of several models: "encoder 2 instances × 1 thread, batch
+// 16; ranker default". Models in their default configuration are left out.
+func (c Candidate) describeParts(models []string) string {
+	var parts []string
+	if server := c.Of(""); !server.IsDefault() {
+		parts = append(parts, server.Describe())
+	}
+	for _, model := range models {
+		parts = append(parts, model+" "+c.Of(model).Describe())
+	}
+	return strings.Join(parts, "; ")
 }
 
 // describePool joins instances and threads: "2 instances × 1 thread".
@@ -71,6 +100,11 @@ func describeSetting(s Setting) string {
 			return ""
 		}
 		return "preferred " + string(s.Value)
+	case KnobIsolation:
+		if s.Value == IsolationShared {
+			return ""
+		}
+		return "cores divided " + strings.TrimPrefix(string(s.Value), "cores:")
 	case KnobPadding:
 		return mix.DescribePadding(string(s.Value))
 	case KnobPrecision:

@@ -56,6 +56,6 @@ func (s Space) Value(c Candidate, knob string) Value {
 	if v, ok := c.Get(knob); ok {
 		return v
 	}
-	v, _ := s.Facts.base(knob)
+	v, _ := s.base(knob)
 	return v
 }

@@ -7,12 +7,13 @@ import "time"
 // earlier version lacks their starts. They then count as the time before the trial's end.
 func (e Event) Middle() time.Duration {
 	var middles, total time.Duration
-	for _, w := range e.Measurement.Windows {
+	windows := e.Measurement.Whole().Windows
+	for _, w := range windows {
 		middles += w.Start + w.Duration/2
 		total += w.Duration
 	}
-	n := time.Duration(len(e.Measurement.Windows))
-	if n == 0 || e.Measurement.Windows[n-1].Start == 0 {
+	n := time.Duration(len(windows))
+	if n == 0 || windows[n-1].Start == 0 {
 		return e.Elapsed - total/2
 	}
 	return middles / n

@@ -22,6 +22,9 @@ func (s Space) Combinations(limit int) int {
 // Canonical returns the canonical candidate of a raw combination, or the reason why the combination
 // is left out.
 func (s Space) Canonical(raw Candidate) (c Candidate, illegal string) {
+	if s.IsSeveral() {
+		return s.canonicalParts(raw)
+	}
 	f := newFolding(s)
 	values := f.values(raw)
 	v := part{rules: f}.fold(values).and(part{rules: f, isBatcher: true}.fold(values))

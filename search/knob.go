@@ -45,12 +45,27 @@ const (
 	// KnobInstanceGroup is the field of ModelConfig for all instances, if the space has it instead of
 	// KnobInstanceCount.
 	KnobInstanceGroup = "instance_group"
+	// KnobIsolation is how several models share the cores: IsolationShared, or each on cores of its
+	// own. It is a knob of the server.
+	KnobIsolation = "isolation"
 )
 
+// IsolationShared is the value of KnobIsolation for models that all compute on all cores.
+const IsolationShared Value = "shared"
+
 // KnobScope returns the scope of a named knob; false for an unknown name. `session.*` entries and
-// options of execution providers are engine knobs.
+// options of execution providers are engine knobs. The knob of one of several models has the scope
+// of the same knob of a single one.
 func KnobScope(name string) (Scope, bool) {
+	_, knob := SplitKnob(name)
+	return scopeOf(knob)
+}
+
+// scopeOf is KnobScope for a name without a model.
+func scopeOf(name string) (Scope, bool) {
 	switch name {
+	case KnobIsolation:
+		return ScopePool, true
 	case KnobExecutionProvider, KnobRuntime, KnobPrecision:
 		return ScopeArtifact, true
 	case KnobInstanceCount, sessionoption.ShareSession:

@@ -22,7 +22,7 @@ type Serving struct {
 	Threads   int           // intra-op threads of an instance; 0: ONNX Runtime's own choice
 }
 
-// Serving reads a candidate.
+// Serving reads a candidate of one model. Of several, each part has its own.
 func (s Space) Serving(c Candidate) Serving {
 	x := Serving{
 		MaxBatch: s.configuredBatch(c), Instances: s.Facts.Instances(c), Devices: 1,
@@ -56,8 +56,18 @@ func (s Space) configuredBatch(c Candidate) int {
 	return s.intOr(c, KnobMaxBatchSize, s.Facts.defaultBatch())
 }
 
-// MaxBatch returns the largest batch of a candidate's executions; 1 if it does not batch.
-func (s Space) MaxBatch(c Candidate) int { return max(s.configuredBatch(c), 1) }
+// MaxBatch returns the largest batch of a candidate's executions; 1 if it does not batch. Of several
+// models it is the sum of theirs, since their memory adds up.
+func (s Space) MaxBatch(c Candidate) int {
+	if !s.IsSeveral() {
+		return max(s.configuredBatch(c), 1)
+	}
+	n := 0
+	for _, p := range s.Parts {
+		n += p.Space.MaxBatch(c.Of(p.Model))
+	}
+	return n
+}
 
 // hasBatcher reports whether a candidate that batches has the dynamic batcher. The default
 // configuration may have it, with its size as a knob or completed by the server. Otherwise a

@@ -15,17 +15,27 @@ type Space struct {
 	Knobs []Knob
 	Load  LoadAxis
 	Facts Facts
+	// Parts are the spaces of several models on one server (package joint). Knobs then has all their knobs,
+	// and Facts the server's cores alone.
+	Parts []Part
+	// Server lists the knobs of the server of several models, the first of Knobs.
+	Server []Knob
+	// Joint makes the candidates of several models.
+	Joint Joint
 }
 
 // LoadAxis is the range of loads in which the highest load within the constraints is sought for
 // each configuration.
 type LoadAxis struct {
-	Rate      bool      // levels are request rates (requests/s), else concurrencies
+	// levels are request rates (requests/s) or, with Mix, scales of the traffic; else concurrencies
+	Rate      bool
 	Levels    []float64 // ascending, at least one: the levels of the first sweep
 	Any       bool      // any whole level between the first and the last may be tried too (the axis is a range)
 	BatchSize int       // client batch, ≥ 1
 	// Arrivals say when the requests of a rate are due.
 	Arrivals arrivals.Pattern
+	// Mix is the traffic of several models at scale 1. Levels are then scales.
+	Mix measure.Mix
 }
 
 // Whole returns the length of a window at a level, in whole periods of the arrivals.
@@ -46,6 +56,9 @@ func (a LoadAxis) Longest(length time.Duration) time.Duration {
 
 // At returns the load at a level.
 func (a LoadAxis) At(level float64) measure.Load {
+	if !a.Mix.IsZero() {
+		return measure.Load{Scale: level, Mix: a.Mix}
+	}
 	if a.Rate {
 		return measure.Load{RequestRate: level, BatchSize: a.BatchSize}
 	}
@@ -117,6 +130,8 @@ type Facts struct {
 	Rejected []Rejection `json:",omitempty"`
 	// Trace is the trace of the arrivals, or a sample of it.
 	Trace *arrivals.Trace `json:",omitempty"`
+	// Parts are the facts of several models, by name. The others are then the machine's alone.
+	Parts map[string]Facts `json:",omitempty"`
 }
 
 // base returns a knob's value in the default configuration; false if no value of the knob equals
@@ -149,7 +164,12 @@ type Rejection struct {
 // Knee returns the concurrency at which a configuration saturates in a closed loop, in requests of
 // the axis's client batch. Every instance then has a full batch at work and another one waiting: 2
 // · max_batch_size · instances inferences in flight (Model Analyzer's formula).
+//
+// Of several models it is the scale 1, at which their traffic is the profile's.
 func (s Space) Knee(c Candidate) float64 {
+	if s.IsSeveral() {
+		return 1
+	}
 	return float64(2*s.MaxBatch(c)*s.Facts.Instances(c)) / float64(max(s.Load.BatchSize, 1))
 }
 

@@ -18,7 +18,7 @@ import (
 func (s Space) FirstStage(c Candidate) Candidate {
 	var kept []Setting
 	for _, setting := range c.settings {
-		base, known := s.Facts.base(setting.Knob)
+		base, known := s.base(setting.Knob)
 		if isFirstStage(setting.Knob) && (!known || base != setting.Value || isUnlikeDefault(c, setting.Knob)) {
 			kept = append(kept, setting)
 		}
@@ -30,7 +30,7 @@ func (s Space) FirstStage(c Candidate) Candidate {
 // default.
 func (s Space) InFirstStage(c Candidate) bool {
 	for _, setting := range c.settings {
-		base, known := s.Facts.base(setting.Knob)
+		base, known := s.base(setting.Knob)
 		if !isFirstStage(setting.Knob) && (!known || base != setting.Value) {
 			return false
 		}
@@ -41,17 +41,34 @@ func (s Space) InFirstStage(c Candidate) bool {
 // Has reports whether a candidate lies in the space. The space must list the value of each of its
 // knobs: the candidate's, or the default's if the candidate does not set it. Nothing else may
 // differ from the default. A first stage may lie outside. It has the default's instances and
-// batching, which the space need not list.
+// batching, which the space need not list. Of several models, each may be in its default
+// configuration.
 func (s Space) Has(c Candidate) bool {
+	if s.IsSeveral() {
+		return s.hasParts(c)
+	}
 	for _, k := range s.Knobs {
 		if !slices.Contains(k.Values, s.Value(c, k.Name)) {
 			return false
 		}
 	}
 	return !slices.ContainsFunc(c.settings, func(setting Setting) bool {
-		base, known := s.Facts.base(setting.Knob)
+		base, known := s.base(setting.Knob)
 		isListed := slices.ContainsFunc(s.Knobs, func(k Knob) bool { return k.Name == setting.Knob })
 		return !isListed && (!known || base != setting.Value)
+	})
+}
+
+// hasParts is Has for several models.
+func (s Space) hasParts(c Candidate) bool {
+	for _, k := range s.Server {
+		if !slices.Contains(k.Values, s.Value(c, k.Name)) {
+			return false
+		}
+	}
+	return !slices.ContainsFunc(s.Parts, func(p Part) bool {
+		own := c.Of(p.Model)
+		return !own.IsDefault() && !p.Space.Has(own)
 	})
 }
 
@@ -65,6 +82,7 @@ func isFirstStage(knob string) bool {
 // the default. Idle threads spin by default, except beside a provider with its own pool
 // (modelconfig.Options.Given).
 func isUnlikeDefault(c Candidate, knob string) bool {
-	of, _ := c.Get(KnobExecutionProvider)
+	model, knob := SplitKnob(knob)
+	of, _ := c.Of(model).Get(KnobExecutionProvider)
 	return knob == sessionoption.AllowSpinning && provider.Of(string(of)).HasPoolBeside()
 }

@@ -13,6 +13,7 @@ import (
 	"tuner/ort/provider"
 	"tuner/search"
 	"tuner/spec/document"
+	"tuner/spec/goals"
 )
 
 // Accuracy configures the comparison of variants with the original model: the data, and the limit
@@ -52,16 +53,14 @@ func DefaultLimit() *accuracy.Limit {
 	return &accuracy.Limit{Metric: "cosine", Min: &least}
 }
 
-// accuracyField is the name of the section and of the constraint. uncheckedField is a field of the
-// section.
-const (
-	accuracyField  = "accuracy"
-	uncheckedField = "unchecked_options"
-)
+// uncheckedField is a field of the section, which has the name of the constraint.
+const uncheckedField = "unchecked_options"
 
 // isUnchecked reports whether the file with this root allows unchecked options. The space depends
 // on it and may come first in the file.
-func isUnchecked(v document.Value) bool { return v.Child(accuracyField).Child(uncheckedField).IsTrue() }
+func isUnchecked(v document.Value) bool {
+	return v.Child(goals.AccuracyField).Child(uncheckedField).IsTrue()
+}
 
 // accuracy reads the section.
 func (r profileReader) accuracy(v document.Value) {
@@ -130,11 +129,11 @@ func (r profileReader) checkAccuracy(given map[string]document.Value) {
 	if a.Limit != nil {
 		a.Limit.Command = a.Command
 		if err := a.Limit.Validate(); err != nil {
-			given["constraints"].Child(accuracyField).Fail(document.Error{Problem: err.Error()})
+			given["constraints"].Child(goals.AccuracyField).Fail(document.Error{Problem: err.Error()})
 		}
 		return
 	}
-	section, has := given[accuracyField]
+	section, has := given[goals.AccuracyField]
 	// the section only turns the comparison off
 	if !has || section.Mistakes() > 0 || a.Unchecked && len(section.Node.Content) == 2 {
 		return

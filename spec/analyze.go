@@ -7,6 +7,7 @@ import (
 	"tuner/measure"
 	"tuner/search"
 	"tuner/spec/document"
+	"tuner/spec/goals"
 )
 
 // Analyze is an analyze.yaml with its defaults filled in. It is immutable. File names are relative
@@ -93,16 +94,16 @@ func analyzeFields(a *Analyze, formats []string) []document.Field {
 	return []document.Field{
 		{Name: "input", Read: folder(&a.Input)},
 		{Name: "output", Read: folder(&a.Output)},
-		{Name: "objective", Read: func(v document.Value) { set(objective(v)) }},
-		{Name: "weights", Read: func(v document.Value) { set(weights(v)) }},
+		{Name: "objective", Read: func(v document.Value) { set(goals.Objective(v)) }},
+		{Name: "weights", Read: func(v document.Value) { set(goals.Weights(v)) }},
 		{Name: "constraints", Read: func(v document.Value) {
-			a.Constraints = constraints(v, func(v document.Value) {
+			a.Constraints = goals.Constraints(v, func(v document.Value) {
 				v.Fail(document.Error{Problem: "is decided before a campaign measures anything, not in its analysis",
 					Hint: "write it in the profile's constraints, and profile into another output folder"})
 			})
 		}},
-		{Name: "price", Read: func(v document.Value) { a.Price = price(v) }},
-		{Name: "confidence", Read: func(v document.Value) { confidence(v, &a.Confidence) }},
+		{Name: "price", Read: func(v document.Value) { a.Price = goals.Price(v) }},
+		{Name: "confidence", Read: func(v document.Value) { goals.Confidence(v, &a.Confidence) }},
 		{Name: "top", Read: func(v document.Value) {
 			if n, ok := v.Whole(1, document.LongestSeries); ok {
 				a.Top = int(n)

@@ -8,6 +8,7 @@ import (
 
 	"tuner/measure"
 	"tuner/search"
+	"tuner/spec/goals"
 )
 
 // allFormats returns the program's formats.
@@ -31,7 +32,7 @@ func TestParseAnalyze(t *testing.T) {
 	}
 	check("defaults", "input: out/minilm", Analyze{Path: "work/analyze.yaml", Input: "work/out/minilm", Output: "work/out/minilm",
 		Top: 3, Rank: RankScore, Formats: []string{"table", "csv", "png", "html", "junit", "config", "repository", "helm"}})
-	p99 := single(measure.LatencyP99)
+	p99 := goals.Single(measure.LatencyP99)
 	check("complete", `
 input: ../out
 output: results
@@ -91,7 +92,7 @@ func TestAnalyzeMistakes(t *testing.T) {
 // them.
 func TestAnalyzeGoal(t *testing.T) {
 	t.Parallel()
-	campaign := search.Goal{Objective: single(measure.Throughput),
+	campaign := search.Goal{Objective: goals.Single(measure.Throughput),
 		Constraints: []search.Constraint{{Metric: measure.LatencyP99, Max: pointer(0.05)}}}
 	check := func(text string, want search.Goal) {
 		t.Helper()
@@ -105,17 +106,17 @@ func TestAnalyzeGoal(t *testing.T) {
 		}
 	}
 	check("", campaign)
-	check("objective: memory", search.Goal{Objective: single(measure.Memory), Constraints: campaign.Constraints})
+	check("objective: memory", search.Goal{Objective: goals.Single(measure.Memory), Constraints: campaign.Constraints})
 	check("constraints: {}", search.Goal{Objective: campaign.Objective, Constraints: []search.Constraint{}})
-	check("objective: cost\nprice: {per_hour: 0.4}", search.Goal{Objective: single(measure.Cost), Constraints: campaign.Constraints, Price: 0.4})
+	check("objective: cost\nprice: {per_hour: 0.4}", search.Goal{Objective: goals.Single(measure.Cost), Constraints: campaign.Constraints, Price: 0.4})
 	campaign.Price = 2
-	check("objective: cost", search.Goal{Objective: single(measure.Cost), Constraints: campaign.Constraints, Price: 2})
+	check("objective: cost", search.Goal{Objective: goals.Single(measure.Cost), Constraints: campaign.Constraints, Price: 2})
 	check("price: {per_hour: 3}", search.Goal{Objective: campaign.Objective, Constraints: campaign.Constraints, Price: 3})
 	a, err := ParseAnalyze("a.yaml", []byte("input: x\nconstraints: {cost: {max: 1}}"), allFormats())
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = a.Goal(search.Goal{Objective: single(measure.Throughput)})
+	_, err = a.Goal(search.Goal{Objective: goals.Single(measure.Throughput)})
 	if want := "a.yaml: price: is required: the metric cost needs it"; err == nil || !strings.HasPrefix(err.Error(), want) {
 		t.Errorf("a cost without a price: %v, want %q", err, want)
 	}

@@ -9,6 +9,7 @@ import (
 	"tuner/search"
 	"tuner/search/plan"
 	"tuner/spec/document"
+	"tuner/spec/goals"
 )
 
 // profileDefaults has the default of every optional field in a profile.yaml; package spec/reference
@@ -25,7 +26,7 @@ func profileDefaults() Profile {
 			Window:   time.Second,
 		},
 		Load:     search.LoadAxis{BatchSize: 1},
-		Goal:     search.Goal{Objective: single(measure.Throughput)},
+		Goal:     search.Goal{Objective: goals.Single(measure.Throughput)},
 		Accuracy: Accuracy{MaxKept: 0.25},
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"tuner/ort/addon"
 	"tuner/search"
 	"tuner/spec/document"
+	"tuner/spec/goals"
 	"tuner/spec/knobs"
 )
 
@@ -93,7 +94,7 @@ func ParseGate(path string, text []byte) (Gate, error) {
 	}
 	scratch := profileDefaults()
 	scratch.Path = path
-	r := gateReader{profileReader{&scratch}, &g}
+	r := gateReader{profileReader{p: &scratch}, &g}
 	r.check(root, root.Mapping(r.fields(), nil))
 	if err := d.Err(); err != nil {
 		return Gate{}, err
@@ -249,7 +250,7 @@ func (r gateReader) metrics(v document.Value) {
 		before := e.Mistakes()
 		m := r.metric(e)
 		if e.Mistakes() == before {
-			seen = appendMetric(e, seen, m.Metric)
+			seen = goals.AppendMetric(e, seen, m.Metric)
 			r.g.Metrics = append(r.g.Metrics, m)
 		}
 	}
@@ -259,7 +260,7 @@ func (r gateReader) metrics(v document.Value) {
 func (r gateReader) metric(v document.Value) GateMetric {
 	var m GateMetric
 	name := func(v document.Value) {
-		if metric, ok := goalMetric(v); ok {
+		if metric, ok := goals.OfGoal(v); ok {
 			checkCost(v, metric)
 			m.Metric = metric
 		}
@@ -295,7 +296,7 @@ func checkCost(v document.Value, m measure.Metric) {
 
 // limits reads {metric: {min | max}} and the limit of accuracy.
 func (r gateReader) limits(v document.Value) {
-	r.g.Limits = constraints(v, r.accuracyLimit)
+	r.g.Limits = goals.Constraints(v, r.accuracyLimit)
 	for _, c := range r.g.Limits {
 		checkCost(v.Child(string(c.Metric)), c.Metric)
 	}
@@ -360,12 +361,12 @@ func (r gateReader) checkGPUMemory(given map[string]document.Value) {
 func (r gateReader) checkAccuracy(given map[string]document.Value) {
 	a := &r.p.Accuracy
 	if a.Limit == nil {
-		if section, has := given[accuracyField]; has && section.Mistakes() == 0 {
+		if section, has := given[goals.AccuracyField]; has && section.Mistakes() == 0 {
 			section.Fail(document.Error{Problem: "has no effect without a limit", Hint: "write limits: {accuracy: {metric: cosine, min: 0.99}}, or remove the section"})
 		}
 		return
 	}
-	limit := given["limits"].Child(accuracyField)
+	limit := given["limits"].Child(goals.AccuracyField)
 	a.Limit.Command = a.Command
 	if err := a.Limit.Validate(); err != nil {
 		limit.Fail(document.Error{Problem: err.Error()})

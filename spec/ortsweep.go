@@ -61,7 +61,7 @@ func ParseSweep(path string, text []byte) (Sweep, error) {
 		return Sweep{}, d.Err()
 	}
 	s.Accuracy.Unchecked = isUnchecked(root)
-	r := sweepReader{profileReader{&s.Profile}, &s}
+	r := sweepReader{profileReader{p: &s.Profile}, &s}
 	given := root.Mapping(r.fields(), r.ofProfile)
 	if _, has := given["space"]; !has {
 		r.usualSpace(path)

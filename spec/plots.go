@@ -4,6 +4,7 @@ import (
 	"tuner/measure"
 	"tuner/model/modelconfig"
 	"tuner/spec/document"
+	"tuner/spec/goals"
 )
 
 // Plot is a chart that the user requests, like those in Model Analyzer's report: y over x, with a
@@ -52,9 +53,9 @@ func (p *Plot) fields() []document.Field {
 					return
 				}
 			}
-			p.X, _ = metric(v, loadAxes()...)
+			p.X, _ = goals.Metric(v, loadAxes()...)
 		}},
-		{Name: "y_axis", Read: func(v document.Value) { p.Y, _ = metric(v) }},
+		{Name: "y_axis", Read: func(v document.Value) { p.Y, _ = goals.Metric(v) }},
 		{Name: "monotonic", Read: func(v document.Value) {
 			if on, ok := v.Flag(); ok {
 				p.IsMonotonic = on

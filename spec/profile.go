@@ -22,8 +22,10 @@ import (
 	"tuner/search"
 	"tuner/search/plan"
 	"tuner/spec/document"
+	"tuner/spec/goals"
 	"tuner/spec/knobs"
 	"tuner/spec/mixture"
+	"tuner/spec/scale"
 )
 
 // Profile is a profile.yaml with its defaults filled in. It is immutable. File names are relative
@@ -45,6 +47,15 @@ type Profile struct {
 	Inputs   Inputs
 	Goal     search.Goal
 	Accuracy Accuracy
+	// Models are several models on one server, each as a profile of it alone: Name, Model, Knobs,
+	// Load with one level, Inputs, Accuracy, and the constraints of its own. Their Path is for messages.
+	// Empty for one model, which then is this profile's. Otherwise this profile has no Model, Knobs, Load
+	// and Inputs, and its Goal names the models' metrics with their names.
+	Models []Profile
+	// Scales are the factors of the traffic of several models, ascending.
+	Scales []float64
+	// Isolation lists the values of the knob for several models; empty for the default, shared.
+	Isolation []search.Value
 }
 
 // ModelSource has the places of the model's files.
@@ -112,7 +123,7 @@ const (
 
 // Search configures the search.
 type Search struct {
-	Strategy string // one of plan.Names
+	Strategy string // one of plan.Names, or of plan.OfSeveral
 	Budget   search.Budget
 	Seed     uint64
 	Window   time.Duration // length of one measurement window
@@ -169,7 +180,10 @@ func readProfile(path string, d *document.Document, text []byte) (Profile, error
 		return Profile{}, d.Err()
 	}
 	p.Accuracy.Unchecked = isUnchecked(root)
-	r := profileReader{&p}
+	r := profileReader{p: &p}
+	if isSeveral(root) {
+		return r.readSeveral(d, root)
+	}
 	r.check(root, root.Mapping(r.fields(), r.misplaced))
 	if err := d.Err(); err != nil {
 		return Profile{}, err
@@ -196,7 +210,11 @@ func isForeign(v document.Value) bool {
 }
 
 // profileReader reads the fields of a profile.yaml into p.
-type profileReader struct{ p *Profile }
+type profileReader struct {
+	p *Profile
+	// strategies lists the allowed strategies; nil: those for one model
+	strategies []string
+}
 
 func (r profileReader) fields() []document.Field {
 	return []document.Field{
@@ -212,11 +230,14 @@ func (r profileReader) fields() []document.Field {
 		{Name: "search", Read: r.search},
 		{Name: "space", Read: r.space},
 		{Name: "load", Read: r.load},
-		{Name: "objective", Read: func(v document.Value) { r.p.Goal.Objective = objective(v) }},
-		{Name: "weights", Read: func(v document.Value) { r.p.Goal.Objective = weights(v) }},
-		{Name: "constraints", Read: func(v document.Value) { r.p.Goal.Constraints = constraints(v, r.accuracyLimit) }},
-		{Name: "price", Read: func(v document.Value) { r.p.Goal.Price = price(v) }},
+		{Name: "objective", Read: func(v document.Value) { r.p.Goal.Objective = goals.Objective(v) }},
+		{Name: "weights", Read: func(v document.Value) { r.p.Goal.Objective = goals.Weights(v) }},
+		{Name: "constraints", Read: func(v document.Value) { r.p.Goal.Constraints = goals.Constraints(v, r.accuracyLimit) }},
+		{Name: "price", Read: func(v document.Value) { r.p.Goal.Price = goals.Price(v) }},
 		{Name: "accuracy", Read: r.accuracy},
+		{Name: modelsField, Read: func(document.Value) {}}, // read by several
+		{Name: "scale", Read: func(v document.Value) { r.p.Scales = scale.Read(v) }},
+		{Name: "isolation", Read: r.isolation},
 	}
 }
 
@@ -242,9 +263,6 @@ func (r profileReader) misplaced(key, _ document.Value) bool {
 	switch {
 	case line != "":
 		key.Fail(document.Error{Problem: "unknown field", Hint: "write " + line})
-		return true
-	case name == "models":
-		key.Fail(document.Error{Problem: "several models are not supported by this version", Hint: "write model: FILE, one profile per model"})
 		return true
 	case name == "knobs":
 		key.Fail(document.Error{Problem: "unknown field", Hint: "write the knobs into the section space"})
@@ -275,14 +293,13 @@ func setWord(v document.Value, target *string, allowed []string, later ...string
 
 // check detects missing fields, and fields that contradict each other.
 func (r profileReader) check(root document.Value, given map[string]document.Value) {
-	_, hasModel := given["model"]
-	_, hasModels := given["models"]
-	if !hasModel && !hasModels {
+	checkOfSeveral(given)
+	if _, hasModel := given["model"]; !hasModel {
 		root.Require("model", "an ONNX file or a Triton model folder", "add a line model: FILE")
 	}
 	checkObjective(given)
 	r.defaultObjective(given)
-	checkPrice(given)
+	goals.CheckPrice(given)
 	space, hasSpace := given["space"]
 	isForTriton := r.p.DeployTarget == TargetTriton
 	if hasSpace && isForTriton {
@@ -301,7 +318,7 @@ func (r profileReader) defaultObjective(given map[string]document.Value) {
 	_, hasObjective := given["objective"]
 	_, hasWeights := given["weights"]
 	if r.p.Mode == ModeOnline && !hasObjective && !hasWeights {
-		r.p.Goal.Objective = single(search.Goal{Constraints: r.p.Goal.Constraints}.Latency())
+		r.p.Goal.Objective = goals.Single(search.Goal{Constraints: r.p.Goal.Constraints}.Latency())
 	}
 }
 
@@ -315,7 +332,7 @@ func checkObjective(given map[string]document.Value) {
 
 func (r profileReader) model(v document.Value) {
 	if len(v.Node.Content) > 0 {
-		v.Fail(document.Error{Problem: "must be one file name", Hint: "write model: FILE, one profile per model"})
+		v.Fail(document.Error{Problem: "must be one file name", Hint: "write model: FILE, or models: {NAME: {model: FILE, load: {request_rate: 120}}} for several on one server"})
 		return
 	}
 	r.file(v, &r.p.Model.Path)
@@ -349,7 +366,7 @@ const (
 func (r profileReader) search(v document.Value) {
 	s := &r.p.Search
 	v.Mapping([]document.Field{
-		{Name: "strategy", Read: func(v document.Value) { setWord(v, &s.Strategy, plan.Names()) }},
+		{Name: "strategy", Read: func(v document.Value) { setWord(v, &s.Strategy, r.allowedStrategies()) }},
 		{Name: "budget", Read: r.budget},
 		{Name: "seed", Read: func(v document.Value) {
 			if n, ok := v.Whole(0, 1<<62); ok {
@@ -361,7 +378,7 @@ func (r profileReader) search(v document.Value) {
 				s.Window = d
 			}
 		}},
-		{Name: "confidence", Read: func(v document.Value) { confidence(v, &s.Confidence) }},
+		{Name: "confidence", Read: func(v document.Value) { goals.Confidence(v, &s.Confidence) }},
 		{Name: "until", Read: func(v document.Value) {
 			if share, ok := v.OpenShare("without it the search continues while anything is worth a trial"); ok {
 				s.Until = share
@@ -369,6 +386,13 @@ func (r profileReader) search(v document.Value) {
 		}},
 		{Name: "earlier", Read: func(v document.Value) { s.Earlier = v.Files(r.p.Path) }},
 	}, nil)
+}
+
+func (r profileReader) allowedStrategies() []string {
+	if r.strategies != nil {
+		return r.strategies
+	}
+	return plan.Names()
 }
 
 // The limits of a time budget.

@@ -19,6 +19,7 @@ import (
 	"tuner/search"
 	"tuner/search/plan"
 	"tuner/spec/document"
+	"tuner/spec/goals"
 )
 
 func parse(t *testing.T, text string) Profile {
@@ -172,7 +173,7 @@ func TestParseProfileDefaults(t *testing.T) {
 		Runner: Runner{Mode: RunnerBundled, Protocol: ProtocolGRPC},
 		Search: Search{plan.Guided, search.Budget{Time: 10 * time.Minute}, 1, time.Second, nil, 0, 0},
 		Load:   search.LoadAxis{BatchSize: 1},
-		Goal:   search.Goal{Objective: single(measure.Throughput)},
+		Goal:   search.Goal{Objective: goals.Single(measure.Throughput)},
 
 		Accuracy: Accuracy{MaxKept: 0.25},
 	}
@@ -191,17 +192,17 @@ func TestGoals(t *testing.T) {
 			t.Errorf("%s: %s", text, diff)
 		}
 	}
-	throughput := single(measure.Throughput)
+	throughput := goals.Single(measure.Throughput)
 	for limit, want := range map[string]float64{"0.4 ms": 0.0004, "0.4": 0.0004, "400us": 0.0004, "400 µs": 0.0004, "1.5us": 0.0000015, "2s": 2} {
 		check("constraints: {latency_p99: {max: "+limit+"}}", search.Goal{Objective: throughput,
 			Constraints: []search.Constraint{{Metric: measure.LatencyP99, Max: &want}}})
 	}
-	check("objective: latency_p99.9", search.Goal{Objective: single("latency_p99.9")})
-	check("objective: goodput_50ms\nconstraints: {goodput_2.5ms: {min: 300}}", search.Goal{Objective: single("goodput_50ms"),
+	check("objective: latency_p99.9", search.Goal{Objective: goals.Single("latency_p99.9")})
+	check("objective: goodput_50ms\nconstraints: {goodput_2.5ms: {min: 300}}", search.Goal{Objective: goals.Single("goodput_50ms"),
 		Constraints: []search.Constraint{{Metric: "goodput_2.5ms", Min: pointer(300.0)}}})
-	check("objective: cost\nprice: {per_hour: 0.4}", search.Goal{Objective: single(measure.Cost), Price: 0.4})
+	check("objective: cost\nprice: {per_hour: 0.4}", search.Goal{Objective: goals.Single(measure.Cost), Price: 0.4})
 	check("objective: energy\nconstraints: {gpu_used_memory: {max: 2000}, gpu_utilization: {min: 0.2, max: 80%}, gpu_power_usage: {max: 250}, energy: {max: 0.05}}",
-		search.Goal{Objective: single(measure.Energy), Constraints: []search.Constraint{
+		search.Goal{Objective: goals.Single(measure.Energy), Constraints: []search.Constraint{
 			{Metric: measure.GPUMemory, Max: pointer(2e9)}, {Metric: measure.GPUUtilization, Min: pointer(0.2), Max: pointer(0.8)},
 			{Metric: measure.GPUPower, Max: pointer(250.0)}, {Metric: measure.Energy, Max: pointer(0.05)},
 		}})
@@ -292,7 +293,7 @@ func TestProfileMistakes(t *testing.T) {
 	check("key twice", "model: a\nmodel: b", "2: model: is given twice")
 	check("no value", "model: a\nspace:\n", "2: space: has no value")
 	check("model list", "model: [a, b]", "1: model: must be one file name")
-	check("models", "models: [a, b]", "1: models: several models are not supported by this version")
+	check("models", "models: [a, b]", "1: models: must be a mapping (field: value)")
 	check("bad name", "model: a\nname: a/b", "2: name: is not usable as a model name and as a folder")
 	check("Model Analyzer", "model_repository: x\nprofile_models: [a]\nfoo: 1",
 		"2: profile_models: belongs to Triton Model Analyzer's files, which profile and analyze read")

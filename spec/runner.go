@@ -14,6 +14,7 @@ import (
 
 	"tuner/search"
 	"tuner/spec/document"
+	"tuner/spec/secrets"
 )
 
 // IsBundled reports whether this program's engine is measured, and not another server.
@@ -231,4 +232,21 @@ func (r profileReader) checkServers(given map[string]document.Value) {
 			space.Child(search.KnobRuntime).Fail(document.Error{Problem: "cannot be chosen on another server than the bundled engine: it has its own ONNX Runtime", Hint: "remove the line"})
 		}
 	}
+}
+
+// WithoutSecrets hides possible secrets in a runner as package secrets does in its text, for the
+// comparison of two runners.
+func (r Runner) WithoutSecrets() Runner {
+	r.Args = mapped(r.Args, secrets.Option)
+	if len(r.Args) == 0 {
+		r.Args = nil
+	}
+	if r.Environment != nil {
+		variables := make(map[string]string, len(r.Environment))
+		for name, value := range r.Environment {
+			variables[name] = secrets.Variable(name, value)
+		}
+		r.Environment = variables
+	}
+	return r
 }

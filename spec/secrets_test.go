@@ -9,6 +9,7 @@ import (
 
 	"tuner/internal/alloctest"
 	"tuner/spec"
+	"tuner/spec/secrets"
 )
 
 const secretProfile = `# A server that asks who calls.
@@ -32,7 +33,7 @@ func TestWithoutSecrets(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	text := spec.WithoutSecrets(p.Text)
+	text := secrets.Without(p.Text)
 	for _, kept := range []string{"# A server that asks", "$KEY", "${TOKEN}", "grpcs://host:8001", "://[hidden]@host:8002/metrics?[hidden]", "OMP_NUM_THREADS: 4",
 		"--api-key=[hidden]", "--backend-directory=b", "--verbose"} {
 		if !strings.Contains(string(text), kept) {
@@ -42,7 +43,7 @@ func TestWithoutSecrets(t *testing.T) {
 	if strings.Contains(string(text), "s3cret") {
 		t.Errorf("a secret is left in:\n%s", text)
 	}
-	if again := spec.WithoutSecrets(text); string(again) != string(text) {
+	if again := secrets.Without(text); string(again) != string(text) {
 		t.Error("what has no secrets is changed:\n" + cmp.Diff(string(text), string(again)))
 	}
 	recorded, err := spec.RecordedProfile("p.yaml", text)
@@ -67,7 +68,7 @@ func TestWithoutSecretsLeavesOthersAlone(t *testing.T) {
 		"model: m.onnx\nrunner: {mode: remote, url: 'h:1',   headers: {a: $B}, metrics_url: h/metrics}\n",
 		"model: m.onnx\nrunner: {mode: local, args: [--a=b],   environment: {OMP_NUM_THREADS: 4}}\n",
 	} {
-		if got := string(spec.WithoutSecrets([]byte(text))); got != text {
+		if got := string(secrets.Without([]byte(text))); got != text {
 			t.Errorf("%q is kept as %q", text, got)
 		}
 	}
@@ -77,7 +78,7 @@ func TestWithoutSecretsLeavesOthersAlone(t *testing.T) {
 func TestWithoutSecretsOfAliases(t *testing.T) {
 	t.Parallel()
 	text := "model: m.onnx\nrunner: {mode: remote, url: 'h:1', headers: &h {a: &s s3cret}}\nfinals: {runner: {mode: remote, url: 'i:1', headers: *h}}\n"
-	if got := string(spec.WithoutSecrets([]byte(text))); strings.Contains(got, "s3cret") {
+	if got := string(secrets.Without([]byte(text))); strings.Contains(got, "s3cret") {
 		t.Errorf("kept is %q", got)
 	}
 }
@@ -101,11 +102,11 @@ func FuzzWithoutSecrets(f *testing.F) {
 		if _, err := spec.RecordedProfile("p.yaml", []byte(text)); err != nil {
 			return
 		}
-		hidden := spec.WithoutSecrets([]byte(text))
+		hidden := secrets.Without([]byte(text))
 		if _, err := spec.RecordedProfile("p.yaml", hidden); err != nil {
 			t.Fatalf("it does not parse any more: %v\n%s", err, hidden)
 		}
-		if again := spec.WithoutSecrets(hidden); string(again) != string(hidden) {
+		if again := secrets.Without(hidden); string(again) != string(hidden) {
 			t.Fatalf("hidden once:\n%s\ntwice:\n%s", hidden, again)
 		}
 	})

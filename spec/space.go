@@ -24,7 +24,12 @@ func (p Profile) knob(name string) (search.Knob, bool) { return knobs.Find(p.Kno
 // Space returns the space of the campaign on the machine and with the model that facts describe. It
 // replaces `auto` and a missing `space:` or `concurrency:` by values, and completes the names of
 // runtimes. It sets Facts.TritonOnly and Facts.Precisions from the profile.
+//
+// The space of several models has a part for each, with the facts of its model (Facts.Parts).
 func (p Profile) Space(facts search.Facts) search.Space {
+	if p.IsSeveral() {
+		return p.severalSpace(facts)
+	}
 	facts.TritonOnly = p.DeployTarget == TargetTriton
 	facts.Precisions = slices.Sorted(maps.Keys(p.Model.Precisions))
 	facts.Precisions = append(facts.Precisions, p.Model.Convert...)

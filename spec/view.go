@@ -13,6 +13,7 @@ import (
 	"tuner/measure"
 	"tuner/search"
 	"tuner/spec/document"
+	"tuner/spec/goals"
 )
 
 // The serving modes; "" is neither: goal and loads are the profile's.
@@ -137,8 +138,8 @@ func (a Analyze) With(o Overrides) (Analyze, error) {
 		a.At = &at
 	}
 	a.Top, a.Confidence = cmp.Or(o.Top, a.Top), cmp.Or(o.Confidence, a.Confidence)
-	if o.Confidence != 0 && !IsConfidence(o.Confidence) {
-		problems = append(problems, fmt.Errorf("--confidence %g must be %s", o.Confidence, confidenceAllowed))
+	if o.Confidence != 0 && !goals.IsConfidence(o.Confidence) {
+		problems = append(problems, fmt.Errorf("--confidence %g must be %s", o.Confidence, goals.ConfidenceAllowed))
 	}
 	if field, e := a.contradiction(); field != "" && len(problems) == 0 {
 		problems = append(problems, fmt.Errorf("--%s: %s; %s", field, e.Problem, e.Hint))
@@ -180,9 +181,9 @@ func (a Analyze) objective(campaign search.Goal) search.Objective {
 	case a.Objective != nil:
 		return *a.Objective
 	case a.Rank == RankTop3Mean || a.Mode == ModeOffline:
-		return single(measure.Throughput)
+		return goals.Single(measure.Throughput)
 	case a.Mode == ModeOnline:
-		return single(a.latency(campaign))
+		return goals.Single(a.latency(campaign))
 	}
 	return campaign.Objective
 }

@@ -8,6 +8,7 @@ import (
 
 	"tuner/measure"
 	"tuner/search"
+	"tuner/spec/goals"
 )
 
 func TestParseAt(t *testing.T) {
@@ -73,7 +74,7 @@ func TestModes(t *testing.T) {
 	t.Parallel()
 	memory := search.Constraint{Metric: measure.Memory, Max: pointer(1e9)}
 	p95 := search.Constraint{Metric: measure.LatencyP95, Max: pointer(0.05)}
-	campaign := search.Goal{Objective: single(measure.Cost), Constraints: []search.Constraint{p95, memory}, Price: 1}
+	campaign := search.Goal{Objective: goals.Single(measure.Cost), Constraints: []search.Constraint{p95, memory}, Price: 1}
 	check := func(text string, want search.Goal, at At) {
 		t.Helper()
 		a, err := ParseAnalyze("a.yaml", []byte("input: x\n"+text), allFormats())
@@ -90,15 +91,15 @@ func TestModes(t *testing.T) {
 	}
 	all := campaign.Constraints
 	check("", campaign, At{})
-	check("mode: online", search.Goal{Objective: single(measure.LatencyP95), Constraints: all, Price: 1}, At{Lowest: true})
+	check("mode: online", search.Goal{Objective: goals.Single(measure.LatencyP95), Constraints: all, Price: 1}, At{Lowest: true})
 	p90 := search.Constraint{Metric: measure.LatencyP90, Max: pointer(0.02)}
 	check("mode: online\nconstraints: {latency_p90: {max: 20ms}}",
-		search.Goal{Objective: single(measure.LatencyP90), Constraints: []search.Constraint{p90}, Price: 1}, At{Lowest: true})
-	check("mode: online\nconstraints: {}", search.Goal{Objective: single(measure.LatencyP99), Constraints: []search.Constraint{}, Price: 1}, At{Lowest: true})
-	check("mode: offline", search.Goal{Objective: single(measure.Throughput), Constraints: []search.Constraint{memory}, Price: 1}, At{})
+		search.Goal{Objective: goals.Single(measure.LatencyP90), Constraints: []search.Constraint{p90}, Price: 1}, At{Lowest: true})
+	check("mode: online\nconstraints: {}", search.Goal{Objective: goals.Single(measure.LatencyP99), Constraints: []search.Constraint{}, Price: 1}, At{Lowest: true})
+	check("mode: offline", search.Goal{Objective: goals.Single(measure.Throughput), Constraints: []search.Constraint{memory}, Price: 1}, At{})
 	check("mode: offline\nobjective: cost\nconstraints: {latency_p95: {max: 50ms}}",
-		search.Goal{Objective: single(measure.Cost), Constraints: []search.Constraint{p95}, Price: 1}, At{})
-	check("rank: top3-mean", search.Goal{Objective: single(measure.Throughput), Constraints: all, Price: 1}, At{})
+		search.Goal{Objective: goals.Single(measure.Cost), Constraints: []search.Constraint{p95}, Price: 1}, At{})
+	check("rank: top3-mean", search.Goal{Objective: goals.Single(measure.Throughput), Constraints: all, Price: 1}, At{})
 	if len(campaign.Constraints) != 2 || campaign.Constraints[0].Metric != measure.LatencyP95 {
 		t.Errorf("the campaign's constraints were changed: %v", campaign.Constraints)
 	}
@@ -111,7 +112,7 @@ func TestProfileModes(t *testing.T) {
 	check := func(text string, objective measure.Metric, levels ...float64) {
 		t.Helper()
 		p := parse(t, "model: a\nspace: {max_batch_size: 2}\n"+text)
-		if diff := cmp.Diff(single(objective), p.Goal.Objective); diff != "" {
+		if diff := cmp.Diff(goals.Single(objective), p.Goal.Objective); diff != "" {
 			t.Errorf("%s: %s", text, diff)
 		}
 		if diff := cmp.Diff(levels, p.Space(facts).Load.Levels); diff != "" {

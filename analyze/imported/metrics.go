@@ -5,7 +5,7 @@ import (
 
 	"tuner/analyze"
 	"tuner/measure"
-	"tuner/spec"
+	"tuner/spec/goals"
 )
 
 // Factors from the units of other programs to base units.
@@ -22,7 +22,7 @@ func metricOf(tag string) (measure.Metric, float64) {
 	if tag == "perf_latency" { // in old versions
 		tag = "perf_latency_p99"
 	}
-	metric := spec.TagMetric(tag)
+	metric := goals.TagMetric(tag)
 	info, _ := metric.Info()
 	switch {
 	case strings.HasPrefix(tag, "gpu_"):

@@ -16,7 +16,10 @@ func TestPageIsGenerated(t *testing.T) {
 	referencetest.CheckFields(t, "gate-results-fields.md", schema.Options{
 		Title:       "tuner gate: fields of its files",
 		Description: "`tuner gate` writes these files. [gate.yaml](gate.md#results) explains them. Times are seconds, sizes\nbytes, changes and margins shares.",
-		Types:       map[reflect.Type]string{reflect.TypeFor[measure.Metric](): "[metric](metrics.md)"},
+		Types: map[reflect.Type]string{
+			reflect.TypeFor[measure.Metric](): "[metric](metrics.md)",
+			reflect.TypeFor[measure.Mix]():    "list of `model` with its load",
+		},
 	},
 		schema.Chapter{Title: "gate.json", Text: "All that a gate found.", Type: reflect.TypeFor[document]()},
 		schema.Chapter{Title: "Saved baseline", Text: "`--save-baseline` writes this file.", Type: reflect.TypeFor[gate.Saved]()},

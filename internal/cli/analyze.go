@@ -12,6 +12,7 @@ import (
 	"tuner/internal/terminal"
 	"tuner/report/formats"
 	"tuner/spec"
+	"tuner/spec/goals"
 )
 
 // analyzeOptions are the flags of `tuner analyze`.
@@ -47,7 +48,7 @@ other programs: a checkpoint of Model Analyzer, or perf_analyzer's CSV or output
 			if cmd.Flags().Changed("top") && o.overrides.Top < 1 {
 				return exit.Usagef("--top %d: must be a whole number from 1", o.overrides.Top)
 			}
-			if cmd.Flags().Changed("confidence") && !spec.IsConfidence(o.overrides.Confidence) {
+			if cmd.Flags().Changed("confidence") && !goals.IsConfidence(o.overrides.Confidence) {
 				return exit.Usagef("--confidence %g: must be a probability between 0.5 and 1, such as 0.9", o.overrides.Confidence)
 			}
 			return runAnalyze(cmd.Context(), con, o)

@@ -169,7 +169,7 @@ type leader struct {
 
 func summarize(con console, o profileOptions, setup profile.Setup, outcome profile.Outcome) error {
 	status, end := outcome.Status, outcome.End
-	s := summary{Model: setup.Subject.Name, Output: setup.Profile.Output, Trials: status.Trials, Failed: status.Failed,
+	s := summary{Model: setup.Name(), Output: setup.Profile.Output, Trials: status.Trials, Failed: status.Failed,
 		Reason: end.Reason, Interrupted: end.Interrupted, Elapsed: end.Elapsed.Seconds(), Statement: end.Statement}
 	if answer := status.Answer(); answer != nil {
 		s.Leader = &leader{answer.Candidate, answer.Load, answer.Holds}

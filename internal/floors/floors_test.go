@@ -19,11 +19,11 @@ var allowed = map[string][]string{
 	"cmd/stage":           {"internal/cli", "ort/ortlib"},
 	"cmd/tuner":           {"internal/cli"},
 	"internal/cli":        {"*"},
-	"report":              {"analyze", "pipeline/steps", "model/modelrepo", "model/modelconfig", "search", "search/verdict", "measure", "profile/journal", "spec", "measure/stats", "model/onnx", "model/precision/accuracy", "internal/plotstyle", "internal/terminal", "internal/parallel"}, // onnx: files and shapes of what is deployed
-	"report/result":       {"internal/hostinfo", "model/mix", "analyze", "profile/journal", "measure", "model/precision/accuracy", "search", "search/verdict", "pipeline/steps", "ort/addon"},                                                                                                 // data: what result.json is made of
-	"export":              {"export/monitoring", "model/mix", "internal/telemetry", "report/result", "profile/journal", "model/modelrepo", "model/modelconfig", "measure", "search", "search/verdict", "internal/hostinfo", "ort/addon", "internal/checksum"},                                 // journal: servers, as result.json has them; search: places
-	"export/scaling":      {"capacity", "capacity/autoscaler"},                                                                                                                                                                                                                                // a plan in, the autoscaler's YAML out
-	"export/monitoring":   {},                                                                                                                                                                                                                                                                 // figures in, rules and a dashboard out
+	"report":              {"spec/goals", "analyze", "pipeline/steps", "model/modelrepo", "model/modelconfig", "search", "search/verdict", "measure", "profile/journal", "spec", "measure/stats", "model/onnx", "model/precision/accuracy", "internal/plotstyle", "internal/terminal", "internal/parallel"}, // onnx: files and shapes of what is deployed
+	"report/result":       {"internal/hostinfo", "model/mix", "analyze", "profile/journal", "measure", "model/precision/accuracy", "search", "search/verdict", "pipeline/steps", "ort/addon"},                                                                                                               // data: what result.json is made of
+	"export":              {"export/monitoring", "model/mix", "internal/telemetry", "report/result", "profile/journal", "model/modelrepo", "model/modelconfig", "measure", "search", "search/verdict", "internal/hostinfo", "ort/addon", "internal/checksum"},                                               // journal: servers, as result.json has them; search: places
+	"export/scaling":      {"capacity", "capacity/autoscaler"},                                                                                                                                                                                                                                              // a plan in, the autoscaler's YAML out
+	"export/monitoring":   {},                                                                                                                                                                                                                                                                               // figures in, rules and a dashboard out
 	"export/verify":       {"export", "runner", "model/modelrepo", "model/modelconfig", "measure", "engine/api", "model/onnx", "runner/payload", "profile", "profile/campaign", "model/precision", "spec", "ort/addon"},
 	"report/figures":      {"model/mix", "report/result", "analyze", "pipeline/steps", "search", "search/verdict", "measure", "profile/journal", "spec", "model/precision/accuracy", "internal/terminal"}, // words and tables: it knows no format
 	"report/data":         {"report", "report/csv", "report/figures", "analyze", "measure", "search", "spec/knobs", "internal/parallel"},                                                                  // spec/knobs: the values of all knobs
@@ -53,9 +53,9 @@ var allowed = map[string][]string{
 	"gate/decide":         {"measure/stats"}, // pure: pairs in, a verdict out
 	"gate/progress":       {"gate", "gate/decide", "measure", "internal/live", "internal/live/noise", "internal/words"},
 	"gate/output":         {"gate", "gate/decide", "spec", "measure", "internal/plotstyle", "internal/terminal", "internal/webpage"},
-	"profile":             {"measure/arrivals", "spec/mixture", "model/mix", "profile/campaign", "spec", "spec/knobs", "search", "search/verdict", "runner", "model/modelrepo", "model/modelconfig", "profile/journal", "measure", "engine/api", "model/onnx", "internal/hostinfo", "model/precision", "model/dataset", "runner/payload", "ort/addon"},
+	"profile":             {"spec/secrets", "measure/arrivals", "spec/mixture", "model/mix", "profile/campaign", "spec", "spec/knobs", "search", "search/verdict", "runner", "model/modelrepo", "model/modelconfig", "profile/journal", "measure", "engine/api", "model/onnx", "internal/hostinfo", "model/precision", "model/dataset", "runner/payload", "ort/addon"},
 	"profile/preparation": {"profile", "profile/campaign", "profile/dryrun", "profile/progress", "profile/spans", "spec", "search", "profile/journal", "runner", "runner/target", "ort/ortlib", "ort/provider/probe", "model/precision", "model/precision/places", "model/dataset", "internal/hostinfo", "internal/checksum", "internal/exit", "internal/words", "measure", "model/modelconfig", "model/modelrepo", "ort/provider", "ort/addon"}, // checks before a campaign
-	"profile/dryrun":      {"profile", "profile/campaign", "spec", "search"},
+	"profile/dryrun":      {"profile", "profile/campaign", "spec", "search", "measure"},
 	"profile/spans":       {"profile", "search", "measure", "internal/collector"},                                                          // spans of what an observer sees
 	"profile/progress":    {"profile", "search", "search/verdict", "measure", "internal/live", "internal/live/noise", "internal/terminal"}, // search/verdict: the words of the decision so far
 	"profile/starter":     {"spec/mixture", "profile", "profile/preparation", "spec", "model/modelconfig", "model/onnx", "ort/ortlib", "internal/hostinfo", "ort/addon"},
@@ -66,28 +66,35 @@ var allowed = map[string][]string{
 	"mcp":                 {"analyze", "export", "internal/children", "internal/terminal", "measure", "model/framework", "model/modelconfig", "model/onnx", "ort/ortlib", "profile/journal", "profile/starter", "report/figures", "report/formats", "report/result", "report/text", "spec", "spec/mixture", "ort/addon"},                                                                                                                                                                                                                                                                                                                             // it reads here, and measures and writes in children
 	"mcp/roots":           {"spec", "ort/addon"},
 	"pipeline/steps":      {"internal/checksum"},
-	"analyze":             {"internal/hostinfo", "model/mix", "profile/campaign", "spec", "spec/knobs", "search", "search/posterior", "search/verdict", "profile/journal", "pipeline/steps", "measure", "model/modelconfig", "measure/stats", "model/precision/accuracy", "internal/parallel"},
+	"analyze":             {"search/standings", "search/withheld", "internal/hostinfo", "model/mix", "profile/campaign", "spec", "spec/knobs", "search", "search/posterior", "search/verdict", "profile/journal", "pipeline/steps", "measure", "model/modelconfig", "measure/stats", "model/precision/accuracy", "internal/parallel"},
 	// spec: Model Analyzer's tags
-	"analyze/imported": {"analyze", "spec", "measure", "model/modelconfig", "search"},
-	"spec":             {"measure/arrivals", "spec/traffic", "search", "model/modelconfig", "measure", "model/precision/accuracy", "ort/addon"},
+	"analyze/imported": {"spec/goals", "analyze", "spec", "measure", "model/modelconfig", "search"},
+	"spec":             {"spec/secrets", "spec/goals", "spec/scale", "search/joint", "measure/arrivals", "spec/traffic", "search", "model/modelconfig", "measure", "model/precision/accuracy", "ort/addon"},
 	// YAML alone: it does not know what a field means
 	"spec/document": {"internal/problems", "internal/words"},
 	// the arrivals of requests in YAML: it knows no other field of a file
 	"spec/traffic": {"spec/document", "measure/arrivals"},
 	// the shapes of requests in YAML: it knows no other field of a file
-	"spec/edit":    {"spec", "measure"},
+	"spec/edit":    {"spec/goals", "spec", "measure"},
 	"spec/mixture": {"spec/document", "measure/arrivals", "model/mix"},
 	// a candidate's knobs in YAML and in config.pbtxt: it knows no other field of a file
 	"spec/knobs": {"model/mix", "spec/document", "search", "model/modelconfig"},
 	// the words and names that fields may have
-	"spec/reference":               {"spec", "spec/knobs", "search", "measure", "model/modelconfig", "model/precision/accuracy", "ort/addon"},
+	"spec/reference":               {"spec/goals", "spec", "spec/knobs", "search", "measure", "model/modelconfig", "model/precision/accuracy", "ort/addon"},
 	"spec/reference/referencetest": {"spec/reference", "internal/golden", "internal/schema"},
 	// it writes files of tuner's own, and has package spec read them
 	"spec/modelanalyzer": {"spec", "spec/document", "search", "model/modelconfig"},
-	"search":             {"model/mix", "measure/arrivals", "search/posterior", "search/verdict", "measure", "measure/stats"},
-	"search/searchtest":  {"search", "measure"},
+	// objectives, constraints and prices in YAML
+	"spec/goals": {"spec/document", "search", "measure"},
+	// the factors of several models' traffic in YAML
+	"spec/scale":        {"spec/document"},
+	"search":            {"search/standings", "search/withheld", "search/footprint", "model/mix", "measure/arrivals", "search/posterior", "search/verdict", "measure", "measure/stats"},
+	"search/standings":  {"search", "measure"},
+	"search/withheld":   {"search", "measure"},
+	"search/joint":      {"search", "measure"}, // several models: it knows no other part of a search
+	"search/searchtest": {"search", "measure"},
 	// loads of configurations, one after the other: it does not choose configurations
-	"search/tour": {"search", "measure"},
+	"search/tour": {"search/standings", "search", "measure"},
 	// a model of the server: it knows no strategy
 	"search/queuesim": {"measure", "measure/stats"},
 	// what fits: it measures nothing and knows no strategy
@@ -95,8 +102,8 @@ var allowed = map[string][]string{
 	// several models: it knows no strategy of one
 	"search/colocation": {"search/packing", "search/queuesim", "measure"},
 	// knowledge only: it decides nothing
-	"search/posterior":  {"search", "search/footprint", "measure", "measure/stats"},
-	"search/verdict":    {"search", "search/posterior", "measure"},
+	"search/posterior":  {"search/standings", "search/withheld", "search", "search/footprint", "measure", "measure/stats"},
+	"search/verdict":    {"search/standings", "search", "search/posterior", "measure"},
 	"model/isolation":   {"internal/hostinfo", "model/modelconfig"},
 	"model/modelrepo":   {"model/modelconfig", "internal/checksum", "internal/inside"},
 	"model/modelconfig": {"internal/problems"},

@@ -4,12 +4,13 @@ import (
 	"time"
 
 	"tuner/search"
+	"tuner/search/standings"
 )
 
 // Strategy is a campaign's strategy with a recommendation.
 type Strategy interface {
 	search.Strategy
-	Leader() (search.Standing, bool)
+	Leader() (standings.Standing, bool)
 }
 
 // Hours selects the period of the machine to which a truth applies.

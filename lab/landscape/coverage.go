@@ -6,13 +6,14 @@ import (
 	"tuner/measure"
 	"tuner/measure/stats"
 	"tuner/search"
+	"tuner/search/standings"
 )
 
 // Coverage tells whether a stated interval, or bound, contains the truth.
 type Coverage struct{ Stated, Covers bool }
 
 // cover checks whether the intervals of the answer's finals contain the truth.
-func (l *Landscape) cover(o *Outcome, answer search.Standing, machine *Machine, finals []search.Event) {
+func (l *Landscape) cover(o *Outcome, answer standings.Standing, machine *Machine, finals []search.Event) {
 	truth := l.Find(answer.Candidate, answer.Point.Level)
 	if truth == nil || !truth.Measurable() {
 		return

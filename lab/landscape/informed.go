@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"tuner/search"
+	"tuner/search/standings"
 )
 
 // Parameters of an informed strategy's comparison.
@@ -21,7 +22,7 @@ const (
 // are the least that the machine's noise allows.
 type informed struct {
 	settings search.Settings
-	rivals   []search.Standing // best first
+	rivals   []standings.Standing // best first
 	told     int
 	elapsed  time.Duration
 	longest  time.Duration // of a trial
@@ -38,7 +39,7 @@ func (l *Landscape) Informed(limit Limit, s search.Settings) Strategy {
 	})
 	strategy := &informed{settings: s}
 	for _, p := range points[:min(len(points), mostRivals)] {
-		strategy.rivals = append(strategy.rivals, search.Standing{Candidate: p.Candidate, Load: s.Space.Load.At(p.Level)})
+		strategy.rivals = append(strategy.rivals, standings.Standing{Candidate: p.Candidate, Load: s.Space.Load.At(p.Level)})
 	}
 	return strategy
 }
@@ -67,14 +68,14 @@ func (i *informed) Ask() search.Action {
 func (i *informed) Tell(e search.Event) {
 	r := &i.rivals[i.turn()]
 	r.Measurement.Windows = append(r.Measurement.Windows, e.Measurement.Windows...)
-	r.Point = i.settings.Goal.Judge(r.Load, r.Measurement)
+	r.Point = standings.Judge(i.settings.Goal, r.Load, r.Measurement)
 	i.longest = max(i.longest, e.Elapsed-i.elapsed)
 	i.told, i.elapsed = i.told+1, e.Elapsed
 }
 
 // Leader returns the best rival that keeps the limit by all its requests so far.
-func (i *informed) Leader() (search.Standing, bool) {
-	var best search.Standing
+func (i *informed) Leader() (standings.Standing, bool) {
+	var best standings.Standing
 	found := false
 	for _, r := range i.rivals {
 		if len(r.Measurement.Windows) > 0 && r.Point.Passes() && (!found || r.Point.Score > best.Point.Score) {

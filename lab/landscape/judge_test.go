@@ -6,6 +6,7 @@ import (
 
 	"tuner/measure"
 	"tuner/search"
+	"tuner/search/standings"
 )
 
 // steadfast measures one cell and recommends it until a time is over.
@@ -19,8 +20,8 @@ func (s *steadfast) Ask() search.Action {
 	return search.Action{Trial: s.trial, Stop: s.told >= s.until}
 }
 func (s *steadfast) Tell(e search.Event) { s.told = e.Elapsed }
-func (s *steadfast) Leader() (search.Standing, bool) {
-	return search.Standing{Candidate: s.trial.Candidate, Point: search.Point{Level: s.trial.Load.Level()}}, true
+func (s *steadfast) Leader() (standings.Standing, bool) {
+	return standings.Standing{Candidate: s.trial.Candidate, Point: standings.Point{Level: s.trial.Load.Level()}}, true
 }
 
 func TestJudgeAtASpeed(t *testing.T) {

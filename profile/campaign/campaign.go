@@ -46,11 +46,12 @@ func Read(dir string) (Campaign, error) {
 	if c.Profile, err = spec.RecordedProfile(header.Spec.Path, []byte(header.Spec.Text)); err != nil {
 		return Campaign{}, fmt.Errorf("this version of tuner cannot read its profile: %w", err)
 	}
-	if header.Requests != nil {
-		c.Profile.Inputs.Shape = header.Requests.Shapes
+	if len(header.Parts) != len(c.Profile.Models) {
+		return Campaign{}, fmt.Errorf("its header has %d models, and its profile %d", len(header.Parts), len(c.Profile.Models))
 	}
-	if header.Mix != nil {
-		c.Profile.Inputs.Shape = header.Mix.Kinds[header.Mix.Kinds.Usual()].Shapes
+	c.Profile = withShapes(c.Profile, header)
+	for i := range header.Parts {
+		c.Profile.Models[i] = withShapes(c.Profile.Models[i], header.Part(i))
 	}
 	if err := header.DecodeFacts(&c.Facts); err != nil {
 		return Campaign{}, fmt.Errorf("cannot read its facts: %w", err)
@@ -69,6 +70,17 @@ func Read(dir string) (Campaign, error) {
 	}
 	c.Placements = hostinfo.Distinct(c.Placements)
 	return c, nil
+}
+
+// withShapes returns the profile with the shapes of the requests that a header has.
+func withShapes(p spec.Profile, h journal.Header) spec.Profile {
+	if h.Requests != nil {
+		p.Inputs.Shape = h.Requests.Shapes
+	}
+	if h.Mix != nil {
+		p.Inputs.Shape = h.Mix.Kinds[h.Mix.Kinds.Usual()].Shapes
+	}
+	return p
 }
 
 // Exists reports whether there is a journal in a folder, readable or not.

@@ -268,6 +268,10 @@ func fill(v reflect.Value) {
 		fill(v.Elem())
 	case reflect.Slice:
 		v.Set(reflect.MakeSlice(v.Type(), 1, 1))
+		if v.Type().Elem() == reflect.TypeFor[spec.Profile]() { // several models have none of their own
+			v.Index(0).FieldByName("Name").SetString("x")
+			return
+		}
 		fill(v.Index(0))
 	case reflect.Map:
 		key, value := reflect.New(v.Type().Key()).Elem(), reflect.New(v.Type().Elem()).Elem()
@@ -275,6 +279,7 @@ func fill(v reflect.Value) {
 		fill(value)
 		v.Set(reflect.MakeMap(v.Type()))
 		v.SetMapIndex(key, value)
+	case reflect.Interface: // the candidates of several models follow from their spaces
 	case reflect.Struct:
 		for i := range v.NumField() {
 			if v.Field(i).CanSet() {

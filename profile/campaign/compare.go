@@ -37,9 +37,7 @@ func Differences(then journal.Header, now Asked) []string {
 	if then.Spec.SHA256 != h.Spec.SHA256 {
 		d = append(d, askedText(then.Spec, now.Profile)...)
 	}
-	d.compare("model name", then.Model, h.Model)
-	d.compare("models", filesText(then.Models), filesText(h.Models))
-	d.compare("default configuration", shortDigest(then.BaseConfig), shortDigest(h.BaseConfig))
+	d.compareModels(then, h)
 	if !isSameBuild(then.Runtime, h.Runtime) {
 		d.compare("ONNX Runtime", buildText(then.Runtime), buildText(h.Runtime))
 	}
@@ -47,18 +45,38 @@ func Differences(then journal.Header, now Asked) []string {
 	d.compare("libraries with operators", operatorsText(then.Operators), operatorsText(h.Operators))
 	d.compare("server", then.Server.String(), h.Server.String())
 	d.compare("server of the finals", finalsText(then), finalsText(h))
-	d.compare("data of the requests", then.Requests.String(), h.Requests.String())
-	d.compare("mix of the requests", then.Mix.String(), h.Mix.String())
 	d.compare("trace of the arrivals", traceText(then.Facts), traceText(h.Facts))
-	d.compare("inputs of the accuracy check", shortData(then.Data), shortData(h.Data))
-	d.compare("rejected variants", rejectedText(then.Variants), rejectedText(h.Variants))
-	d.compare("accepted variants", acceptedText(then.Variants), acceptedText(h.Variants))
 	d.compare("earlier campaigns", listText(then.Earlier), listText(h.Earlier))
 	d.compare("machine", then.Fingerprint, h.Fingerprint)
 	if text := providersText(then.Facts, h.Facts); text != "" {
 		d = append(d, text)
 	}
 	return d
+}
+
+// compareModels compares what belongs to the models of two headers.
+func (d *differences) compareModels(then, now journal.Header) {
+	d.compare("model name", then.Model, now.Model)
+	if then.Model != now.Model || len(then.Parts) != len(now.Parts) {
+		return // the models have nothing to compare
+	}
+	if len(now.Parts) == 0 {
+		d.compareModel("", then, now)
+	}
+	for i, p := range now.Parts {
+		d.compareModel(" of "+p.Model, then.Part(i), now.Part(i))
+	}
+}
+
+// compareModel compares what belongs to a model. of names it in the sentences.
+func (d *differences) compareModel(of string, then, now journal.Header) {
+	d.compare("models"+of, filesText(then.Models), filesText(now.Models))
+	d.compare("default configuration"+of, shortDigest(then.BaseConfig), shortDigest(now.BaseConfig))
+	d.compare("data of the requests"+of, then.Requests.String(), now.Requests.String())
+	d.compare("mix of the requests"+of, then.Mix.String(), now.Mix.String())
+	d.compare("inputs of the accuracy check"+of, shortData(then.Data), shortData(now.Data))
+	d.compare("rejected variants"+of, rejectedText(then.Variants), rejectedText(now.Variants))
+	d.compare("accepted variants"+of, acceptedText(then.Variants), acceptedText(now.Variants))
 }
 
 // askedText says in which fields the profile p requests another search than the profile in a
@@ -96,6 +114,9 @@ func DifferentFields(a, b spec.Profile) []string {
 		{"constraints", []any{a.Goal.Constraints, a.Accuracy.Limit}, []any{b.Goal.Constraints, b.Accuracy.Limit}},
 		{"price", a.Goal.Price, b.Goal.Price},
 		{"accuracy", withoutLimit(a.Accuracy), withoutLimit(b.Accuracy)},
+		{"models", a.Models, b.Models},
+		{"scale", a.Scales, b.Scales},
+		{"isolation", a.Isolation, b.Isolation},
 	} {
 		if !reflect.DeepEqual(f.then, f.now) {
 			fields = append(fields, f.name)
@@ -139,6 +160,10 @@ func searchOf(p spec.Profile) spec.Profile {
 	}
 	p.Search.Budget, p.Search.Until = search.Budget{}, 0
 	p.Path, p.Text, p.Output, p.Model = "", nil, "", spec.ModelSource{}
+	p.Models = slices.Clone(p.Models)
+	for i := range p.Models {
+		p.Models[i] = searchOf(p.Models[i])
+	}
 	return p
 }
 
@@ -214,6 +239,11 @@ func brokenProviders(encoded json.RawMessage) map[string]string {
 	_ = json.Unmarshal(encoded, &facts) // a header without facts has none
 	reasons := map[string]string{}
 	maps.Copy(reasons, facts.Unavailable)
+	for model, own := range facts.Parts {
+		for provider, reason := range own.Unavailable {
+			reasons[provider+" for "+model] = reason
+		}
+	}
 	for _, r := range facts.Runtimes {
 		for provider, reason := range r.Unavailable {
 			reasons[provider+" in "+r.Name] = reason

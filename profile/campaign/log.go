@@ -86,13 +86,22 @@ func Check(now Asked) error {
 	if err != nil {
 		return err
 	}
-	isMade := func(f journal.ModelFile) bool { return slices.Contains(now.Profile.Model.Convert, f.Precision) }
-	then.Models = slices.DeleteFunc(then.Models, isMade)
+	then.Models = given(then.Models, now.Profile)
 	then.Variants, then.Data = nil, ""
+	then.Parts = slices.Clone(then.Parts)
+	for i := range min(len(then.Parts), len(now.Profile.Models)) {
+		p := &then.Parts[i]
+		p.Models, p.Variants, p.Data = given(p.Models, now.Profile.Models[i]), nil, ""
+	}
 	if now.Header.Server != nil || now.Header.Finals != nil {
 		then.Facts = now.Header.Facts
 	}
 	return same(then, records, now)
+}
+
+// given returns the model files that are not made by tuner.
+func given(files []journal.ModelFile, p spec.Profile) []journal.ModelFile {
+	return slices.DeleteFunc(slices.Clone(files), func(f journal.ModelFile) bool { return slices.Contains(p.Model.Convert, f.Precision) })
 }
 
 // OtherError means that a folder has the journal of another campaign.

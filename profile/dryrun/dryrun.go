@@ -12,6 +12,7 @@ import (
 
 	"tuner/internal/exit"
 	"tuner/internal/words"
+	"tuner/measure"
 	"tuner/profile"
 	"tuner/search"
 	"tuner/search/plan"
@@ -31,7 +32,8 @@ type Forecast struct {
 	Folds      []search.Fold      `json:"folds"`      // empty unless they were counted
 	Pools      int                `json:"pools"`      // engine processes
 	Loads      []float64          `json:"loads"`
-	Rate       bool               `json:"request_rate,omitempty"` // loads are requests/s, otherwise requests in flight
+	Rate       bool               `json:"request_rate,omitempty"` // loads are requests/s, otherwise requests in flight, or factors of Traffic
+	Traffic    measure.Mix        `json:"traffic,omitzero"`       // several models: the load of each at scale 1
 	Estimate   float64            `json:"estimate_seconds"`
 	Budget     float64            `json:"budget_seconds,omitempty"`
 	Until      float64            `json:"until,omitempty"` // relative gain at which the campaign may end early
@@ -59,12 +61,23 @@ func New(s profile.Setup, servers []string) (Forecast, error) {
 	count, isCounted := candidates.Len()
 	pools, _ := candidates.PoolCount()
 	return Forecast{
-		Conversions: append([]string{}, profile.Conversions(p, facts)...), Check: checkText(p, facts), Servers: servers,
+		Conversions: conversions(s), Check: checkText(p, facts), Servers: servers,
 		Earlier: earlierOf(earlier), reused: EarlierLines(p, earlier),
 		Count: count, IsCounted: isCounted, Candidates: firstCandidates(candidates, mostCandidates), Folds: candidates.Folds(),
-		Pools: pools, Loads: settings.Space.Load.Levels, Rate: settings.Space.Load.Rate,
+		Pools: pools, Loads: settings.Space.Load.Levels, Rate: settings.Space.Load.Rate && settings.Space.Load.Mix.IsZero(), Traffic: settings.Space.Load.Mix,
 		Estimate: planned.Remaining().Seconds(), Budget: settings.Budget.Time.Seconds(), Until: settings.Until,
 	}, nil
+}
+
+// conversions lists the precisions that are made before the search, of several models with their names.
+func conversions(s profile.Setup) []string {
+	list := append([]string{}, profile.Conversions(s.Profile, s.Facts)...)
+	for _, part := range s.Parts {
+		for _, name := range profile.Conversions(part.Profile, part.Facts) {
+			list = append(list, name+" of "+part.Profile.Name)
+		}
+	}
+	return list
 }
 
 func firstCandidates(candidates *search.Candidates, most int) []search.Candidate {
@@ -105,11 +118,14 @@ func (f Forecast) Write(out io.Writer) error {
 		fmt.Fprintf(&b, "first: accuracy is checked: %s; a variant that misses the limit is not measured\n", f.Check)
 	}
 	f.writeCandidates(&b)
-	unit := ""
-	if f.Rate {
-		unit = " requests/s"
+	switch {
+	case !f.Traffic.IsZero():
+		fmt.Fprintf(&b, "loads: %g to %g times %s\n", f.Loads[0], f.Loads[len(f.Loads)-1], f.Traffic)
+	case f.Rate:
+		fmt.Fprintf(&b, "loads: %s requests/s\n", levelsText(f.Loads))
+	default:
+		fmt.Fprintf(&b, "loads: %s\n", levelsText(f.Loads))
 	}
-	fmt.Fprintf(&b, "loads: %s%s\n", levelsText(f.Loads), unit)
 	fmt.Fprintf(&b, "time: about %s", secondsText(f.Estimate))
 	if f.Budget > 0 {
 		fmt.Fprintf(&b, " (budget %s)", secondsText(f.Budget))

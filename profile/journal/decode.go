@@ -10,6 +10,7 @@ import (
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
+
 	// jsonv1: encoding/json's behaviour in half the time, for the main content of large journals
 	jsonv1 "github.com/go-json-experiment/json/v1"
 
@@ -202,7 +203,7 @@ func check(r Record, i int, d damage, header *Header) error {
 type formatError struct{ format int }
 
 func (e *formatError) Error() string {
-	return fmt.Sprintf("journal has format %d; this version of tuner reads the formats %d to %d", e.format, unsealedFormat, Format)
+	return fmt.Sprintf("journal has format %d; this version of tuner reads the formats %d to %d", e.format, unsealedFormat, SeveralFormat)
 }
 
 // checkFormat checks a header's version before all else. The fields of another version may have
@@ -215,7 +216,7 @@ func checkFormat(r Record) error {
 		return fmt.Errorf("cannot read the format of the journal: %w", err)
 	}
 	switch {
-	case h.Format < unsealedFormat || h.Format > Format:
+	case h.Format < unsealedFormat || h.Format > SeveralFormat:
 		return &formatError{h.Format}
 	case h.Format > unsealedFormat && !r.IsSealed:
 		return errors.New("the header is damaged: it ends without its checksum")

@@ -84,7 +84,7 @@ func (s Store) create(path string, h Header, entries []Entry, lock *os.File) (*J
 	case !errors.Is(err, fs.ErrNotExist):
 		return nil, err
 	}
-	h.Format = Format
+	h.Format = formatOf(h)
 	j := &Journal{path: path, lock: lock, header: h}
 	var text []byte
 	for _, e := range append([]Entry{{KindHeader, h}}, entries...) {
@@ -196,6 +196,14 @@ func (j *Journal) write(line []byte) error {
 // cut shortens the file to its complete records.
 func (j *Journal) cut() error {
 	return errors.Join(j.file.Truncate(j.size), j.file.Sync())
+}
+
+// formatOf returns the format of a new journal with a header.
+func formatOf(h Header) int {
+	if len(h.Parts) > 0 {
+		return SeveralFormat
+	}
+	return Format
 }
 
 // remedy returns the remedy for a failed write.

@@ -24,6 +24,7 @@ func TestPageIsGenerated(t *testing.T) {
 			reflect.TypeFor[measure.Metric]():    "[metric](metrics.md)",
 			reflect.TypeFor[measure.Histogram](): "histogram",
 			reflect.TypeFor[search.Candidate]():  "list of `knob` and `value`",
+			reflect.TypeFor[measure.Mix]():       "list of `model` with its load",
 			reflect.TypeFor[accuracy.Report]():   "[comparison](accuracy-fields.md#comparison)",
 		},
 	},

@@ -17,8 +17,9 @@ import (
 )
 
 // Format is the version of the journal's format that this package writes. It also reads format 1,
-// whose records have no seal.
+// whose records have no seal. The journal of several models has SeveralFormat, whose header has parts.
 const (
+	SeveralFormat  = 3
 	Format         = 2
 	unsealedFormat = 1
 )
@@ -37,7 +38,8 @@ const (
 // Header has everything on which the campaign depends, so that it can be resumed and its reports
 // can be reproduced.
 type Header struct {
-	Format  int         `json:"format"`  // version of this format: 2, or 1 for a journal without checksums
+	// version of this format: 2; 3 with several models; 1 for a journal without checksums
+	Format  int         `json:"format"`
 	Tool    string      `json:"tool"`    // version of tuner
 	Created time.Time   `json:"created"` // when the campaign began
 	Spec    SpecFile    `json:"spec"`    // the profile.yaml of the first run
@@ -64,6 +66,28 @@ type Header struct {
 	BaseConfig string          `json:"base_config,omitempty"` // the config.pbtxt of the default configuration
 	Facts      json.RawMessage `json:"facts,omitempty"`       // facts of the model and the machine that decide which combinations are left out
 	Earlier    []string        `json:"earlier,omitempty"`     // folders of the campaigns to reuse, ordered by name
+	// several models: what belongs to each, in the profile's order. Model is then their names, joined
+	// by +. Models, Variants, Data, Requests, Mix and BaseConfig are empty, and Facts has theirs
+	Parts []ModelPart `json:"parts,omitempty"`
+}
+
+// ModelPart is what belongs to one of several models. Its fields are those of Header.
+type ModelPart struct {
+	Model      string       `json:"model"`              // name under which the model is served
+	Models     []ModelFile  `json:"models"`             // one per measured precision
+	Variants   []Variant    `json:"variants,omitempty"` // variants that were compared with the original, including rejected ones
+	Data       string       `json:"data,omitempty"`     // digest of the inputs of the comparison; "" without variants
+	Requests   *RequestRows `json:"requests,omitempty"` // rows from which requests are drawn; nil: random values
+	Mix        *RequestMix  `json:"mix,omitempty"`      // kinds of the requests; nil: all have one shape
+	BaseConfig string       `json:"base_config"`        // the config.pbtxt of the default configuration
+}
+
+// Part returns the header of a campaign of one of several models alone, without its facts.
+func (h Header) Part(i int) Header {
+	p := h.Parts[i]
+	h.Parts, h.Facts = nil, nil
+	h.Model, h.Models, h.Variants, h.Data, h.Requests, h.Mix, h.BaseConfig = p.Model, p.Models, p.Variants, p.Data, p.Requests, p.Mix, p.BaseConfig
+	return h
 }
 
 // RequestRows are the user's rows from which requests are drawn.

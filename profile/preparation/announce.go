@@ -40,7 +40,7 @@ func (o Options) about(setup profile.Setup, log campaign.Log) spans.About {
 
 // announce prints whether a campaign begins or resumes.
 func (o Options) announce(setup profile.Setup, log campaign.Log) {
-	o.say(fmt.Sprintf("%s: %s on %s, results in %s", setup.Profile.Search.Strategy, setup.Subject.Name, serverText(setup), setup.Profile.Output))
+	o.say(fmt.Sprintf("%s: %s on %s, results in %s", setup.Profile.Search.Strategy, setup.Name(), serverText(setup), setup.Profile.Output))
 	for _, line := range dryrun.EarlierLines(setup.Profile, log.Earlier) {
 		o.say(line)
 	}

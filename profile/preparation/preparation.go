@@ -50,7 +50,7 @@ type Campaign struct {
 	Notes []string
 
 	options  Options
-	requests runner.Requests
+	requests []runner.Requests // of each model
 	servers  target.Servers
 }
 
@@ -70,15 +70,47 @@ func (o Options) Open(ctx context.Context, p spec.Profile) (c Campaign, err erro
 		return c, exit.OrInterrupted(ctx, err)
 	}
 	host := hostinfo.Read(ctx)
+	if p.IsSeveral() && !o.DryRun {
+		return c, exit.Usagef("%s: models: this version measures one model at a time\n    hint: --dry-run lists the candidates of several; write model: FILE, one profile per model, to measure them", o.File)
+	}
+	if p.IsSeveral() {
+		err = c.openSeveral(ctx, p, host)
+	} else {
+		err = c.openOne(ctx, p, host)
+	}
+	if err != nil && !o.DryRun {
+		err = errors.Join(err, c.Restore(ctx))
+	}
+	return c, err
+}
+
+// openOne opens the model of a profile, and checks its campaign.
+func (c *Campaign) openOne(ctx context.Context, p spec.Profile, host hostinfo.Host) error {
+	setup, err := c.openModel(ctx, c.options.File, p, host)
+	if err != nil {
+		return err
+	}
+	if err := c.settle(setup); err != nil {
+		return err
+	}
+	return c.rehearse(ctx, p, setup.Subject, setup.Facts)
+}
+
+// openModel opens a model with the builds that serve it, and asks the servers for their abilities.
+// where names the profile in messages.
+func (c *Campaign) openModel(ctx context.Context, where string, p spec.Profile, host hostinfo.Host) (profile.Setup, error) {
+	o := c.options
 	subject, err := profile.OpenSubject(p, o.Place(ctx, host, p))
 	if err != nil {
-		return c, exit.OfFiles(err)
+		return profile.Setup{}, exit.OfFiles(err)
 	}
-	if c.requests, err = profile.Requests(p, subject); err != nil {
-		return c, exit.OfFiles(fmt.Errorf("%s: load.inputs: %w", o.File, err))
+	requests, err := profile.Requests(p, subject)
+	if err != nil {
+		return profile.Setup{}, exit.OfFiles(fmt.Errorf("%s: load.inputs: %w", where, err))
 	}
+	c.requests = append(c.requests, requests)
 	if err := o.checkRuntimes(p); err != nil {
-		return c, err
+		return profile.Setup{}, err
 	}
 	there := host
 	if p.Runner.Mode == spec.RunnerRemote {
@@ -86,18 +118,12 @@ func (o Options) Open(ctx context.Context, p spec.Profile) (c Campaign, err erro
 	}
 	var facts search.Facts
 	if c.Builds, facts, err = o.findBuilds(ctx, p, subject, profile.FactsOf(subject, there)); err != nil {
-		return c, err
+		return profile.Setup{}, err
 	}
-	if facts, err = c.askServers(ctx, p, subject, facts); err == nil {
-		err = c.settle(p, subject, facts, host)
+	if facts, err = c.askServers(ctx, p, subject, facts); err != nil {
+		return profile.Setup{}, err
 	}
-	if err == nil {
-		err = c.rehearse(ctx, p, subject, facts)
-	}
-	if err != nil && !o.DryRun {
-		err = errors.Join(err, c.Restore(ctx))
-	}
-	return c, err
+	return o.Setup(p, subject, facts, c.Builds, host)
 }
 
 // askServers asks the servers for their capabilities. It returns the facts with what they cannot
@@ -113,10 +139,8 @@ func (c *Campaign) askServers(ctx context.Context, p spec.Profile, s profile.Sub
 }
 
 // settle completes the setup and checks it.
-func (c *Campaign) settle(p spec.Profile, s profile.Subject, facts search.Facts, host hostinfo.Host) (err error) {
-	if c.Setup, err = c.options.Setup(p, s, facts, c.Builds, host); err != nil {
-		return err
-	}
+func (c *Campaign) settle(setup profile.Setup) error {
+	c.Setup = setup
 	c.Setup.Server, c.Setup.Finals = c.servers.Infos()
 	return check(c.options.File, c.Setup)
 }
@@ -152,7 +176,7 @@ func check(file string, s profile.Setup) error {
 	if _, err := plan.New(s.Profile.Search.Strategy, s.Profile.Settings(s.Facts)); err != nil {
 		return exit.Usagef("%s: %v", file, err)
 	}
-	if err := profile.CheckSpace(s.Profile, s.Subject, s.Facts); err != nil {
+	if err := s.CheckSpace(); err != nil {
 		return exit.OfFiles(err)
 	}
 	if _, err := profile.Reuse(s); err != nil {
@@ -178,18 +202,40 @@ func isSettled(s profile.Setup) bool {
 // Restore returns servers that are not the campaign's own to their earlier state.
 func (c Campaign) Restore(ctx context.Context) error { return c.servers.Restore(ctx) }
 
-// MakeVariants makes the variants that the campaign measures in addition to the original model.
-func (c Campaign) MakeVariants(ctx context.Context) (profile.Variants, error) {
-	v, err := c.options.Variants(ctx, c.Setup.Profile, c.Setup.Subject, c.Setup.Facts, c.Builds)
-	if err != nil {
-		return v, exit.OrInterrupted(ctx, exit.OfFiles(err))
+// MakeVariants makes the variants that the campaign measures in addition to the original models. It
+// returns those of each model, in the order of the setup's parts.
+func (c Campaign) MakeVariants(ctx context.Context) ([]profile.Variants, error) {
+	var list []profile.Variants
+	for _, s := range c.models() {
+		v, err := c.options.Variants(ctx, s.Profile, s.Subject, s.Facts, c.Builds)
+		if err != nil {
+			return nil, exit.OrInterrupted(ctx, exit.OfFiles(err))
+		}
+		list = append(list, v)
 	}
-	return v, nil
+	return list, nil
 }
 
-// Run opens the journal and the runners. It runs the campaign with its variants to its end.
-func (c Campaign) Run(ctx context.Context, v profile.Variants) (outcome profile.Outcome, err error) {
-	setup := c.Setup.With(v)
+// models lists the setups of the campaign's models.
+func (c Campaign) models() []profile.Setup {
+	if c.Setup.IsSeveral() {
+		return c.Setup.Parts
+	}
+	return []profile.Setup{c.Setup}
+}
+
+// with returns the setup with the variants of its models.
+func (c Campaign) with(list []profile.Variants) profile.Setup {
+	if c.Setup.IsSeveral() {
+		return c.Setup.WithParts(list)
+	}
+	return c.Setup.With(list[0])
+}
+
+// Run opens the journal and the runners. It runs the campaign with its variants (MakeVariants) to its
+// end.
+func (c Campaign) Run(ctx context.Context, variants []profile.Variants) (outcome profile.Outcome, err error) {
+	setup := c.with(variants)
 	log, err := profile.OpenLog(setup, time.Now().UTC())
 	if err != nil {
 		return profile.Outcome{}, exit.OfFiles(err)
@@ -207,14 +253,14 @@ func (c Campaign) Run(ctx context.Context, v profile.Variants) (outcome profile.
 		defer finals.Close(context.WithoutCancel(ctx))
 	}
 	c.options.announce(setup, log)
-	watch := c.options.observe(setup.Subject.Name, settings, log.Elapsed())
+	watch := c.options.observe(setup.Name(), settings, log.Elapsed())
 	defer watch.Close() // also after a panic, whose report belongs on the ordinary screen
 	observer, ended, err := spans.Around(ctx, watch, c.options.about(setup, log), slog.New(slog.NewTextHandler(c.options.Messages, &slog.HandlerOptions{Level: slog.LevelWarn})))
 	if err != nil {
 		return profile.Outcome{}, exit.Usagef("%v", err)
 	}
 	loop := profile.Campaign{
-		Strategy: strategy, Trialer: profile.NewEngines(setup, engines, finals, c.requests), Recorder: log, Observer: observer,
+		Strategy: strategy, Trialer: profile.NewEngines(setup, engines, finals, c.requests[0]), Recorder: log, Observer: observer,
 		More: watch.More, IsEnough: watch.IsEnough, Now: time.Now, Past: log.Past,
 	}
 	outcome, err = loop.Run(ctx)

@@ -181,6 +181,9 @@ func curveText(windows []measure.Window) string {
 
 // figuresText prints throughput and p99, and the goal's other metrics.
 func figuresText(goal search.Goal, m measure.Measurement) string {
+	if models := m.Models(); len(models) > 0 {
+		return modelsText(goal, m, models)
+	}
 	throughput, _ := m.Estimate(measure.Throughput)
 	p99, _ := m.Estimate(measure.LatencyP99)
 	text := fmt.Sprintf("%s, p99 %s", measure.Throughput.Format(throughput.Value), measure.LatencyP99.Format(p99.Value))
@@ -190,4 +193,21 @@ func figuresText(goal search.Goal, m measure.Measurement) string {
 		}
 	}
 	return text
+}
+
+// modelsText prints the throughput of each of several models, and the goal's metrics but the scale,
+// which the load has.
+func modelsText(goal search.Goal, m measure.Measurement, models []string) string {
+	var parts []string
+	for _, model := range models {
+		if e, ok := m.Estimate(measure.Throughput.Of(model)); ok {
+			parts = append(parts, model+" "+measure.Throughput.Format(e.Value))
+		}
+	}
+	for _, metric := range goal.Metrics() {
+		if e, ok := goal.Estimate(m, metric); ok && metric != measure.Scale {
+			parts = append(parts, fmt.Sprintf("%s %s", metric, metric.Format(e.Value)))
+		}
+	}
+	return strings.Join(parts, ", ")
 }

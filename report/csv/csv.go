@@ -20,6 +20,7 @@ import (
 	"tuner/report/figures"
 	"tuner/search"
 	"tuner/spec"
+	"tuner/spec/goals"
 )
 
 // folder holds the tables in the output folder.
@@ -216,9 +217,12 @@ func inferenceCell(r analyze.Result, x measuredPoint, field string) string {
 		return x.satisfies
 	}
 	if parameter, ok := strings.CutPrefix(field, spec.BackendParameter); ok {
+		if x.config.Deployed == nil { // several models
+			return ""
+		}
 		return Text(x.config.Deployed.GetParameters()[parameter].GetStringValue())
 	}
-	metric := spec.TagMetric(field)
+	metric := goals.TagMetric(field)
 	if metric == "" { // a field without a metric
 		return ""
 	}

@@ -87,6 +87,8 @@ func fill(name string, columns []column, rows []row) (table, error) {
 func knobsOf(r analyze.Result, c analyze.Config) map[string]search.Value {
 	all := map[string]search.Value{}
 	switch s := c.Setup; {
+	case len(c.Parts) > 0:
+		return severalKnobs(c)
 	case r.Recorded == "":
 		all = knobs.Base(c.Deployed)
 	case s.Instances > 0:
@@ -103,6 +105,23 @@ func knobsOf(r analyze.Result, c analyze.Config) map[string]search.Value {
 		if of != "" {
 			all[name] = search.Value(of)
 		}
+	}
+	return all
+}
+
+// severalKnobs is knobsOf for several models, whose names stand before their knobs.
+func severalKnobs(c analyze.Config) map[string]search.Value {
+	all := map[string]search.Value{}
+	for _, p := range c.Parts {
+		for knob, v := range knobs.Base(p.Deployed) {
+			all[search.JoinKnob(p.Model, knob)] = v
+		}
+		if p.Setup.Precision != "" {
+			all[search.JoinKnob(p.Model, search.KnobPrecision)] = search.Value(p.Setup.Precision)
+		}
+	}
+	for _, s := range c.Candidate.Settings() {
+		all[s.Knob] = s.Value
 	}
 	return all
 }

@@ -31,6 +31,7 @@ type Answer struct {
 
 // The lines that a report adds to those of the verdict.
 const (
+	lineTraffic = "Traffic"
 	lineMean    = "Means"
 	lineAssumed = "Assumed"
 	lineBasis   = "Basis"
@@ -65,6 +66,9 @@ func AnswerOf(r analyze.Result) Answer {
 			a.Lines = append(a.Lines, l)
 		}
 	}
+	if text := trafficText(v.Answer().Load); text != "" {
+		a.Lines = slices.Insert(a.Lines, min(1, len(a.Lines)), verdict.Line{Name: lineTraffic, Text: text})
+	}
 	for _, l := range []verdict.Line{{Name: lineMean, Text: meansText(r)}, {Name: lineAssumed, Text: assumedText(r)}} {
 		if l.Text != "" {
 			a.Lines = append(a.Lines, l)
@@ -72,6 +76,18 @@ func AnswerOf(r analyze.Result) Answer {
 	}
 	a.Lines = append(append(a.Lines, last...), verdict.Line{Name: lineBasis, Text: basisLine(r)})
 	return a
+}
+
+// trafficText names the load on each of several models; "" for one.
+func trafficText(l measure.Load) string {
+	var parts []string
+	for _, s := range l.Mix.Parts() {
+		parts = append(parts, fmt.Sprintf("%s %s", s.Model, l.Of(s.Model)))
+	}
+	if len(parts) == 0 {
+		return ""
+	}
+	return strings.Join(parts, ", ") + "."
 }
 
 // wordsOf returns the words that a report uses for a verdict.

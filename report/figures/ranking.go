@@ -81,9 +81,13 @@ func metricColumn(m measure.Metric) column {
 	header, format := verdict.Label(m), plainCell
 	switch info.Unit {
 	case measure.Seconds:
-		name := strings.TrimPrefix(strings.TrimPrefix(string(m), "latency_"), "compute_")
-		if m == measure.LatencyAvg {
+		model, of := m.Split()
+		name := strings.TrimPrefix(strings.TrimPrefix(string(of), "latency_"), "compute_")
+		if of == measure.LatencyAvg {
 			name = "mean"
+		}
+		if model != "" {
+			name = model + " " + name
 		}
 		header, format = name+" ms", msCell
 	case measure.Bytes:

@@ -101,7 +101,23 @@ func NameAndSetup(r analyze.Result, c analyze.Config) string {
 	if c.Candidate.IsDefault() {
 		return ShortName(r, c)
 	}
-	return fmt.Sprintf("%s (%s)", ShortName(r, c), c.Candidate.Describe())
+	return fmt.Sprintf("%s (%s)", ShortName(r, c), settingsText(r, c.Candidate))
+}
+
+// settingsText names a candidate's settings. Of several models it names each, also those in their default
+// configuration.
+func settingsText(r analyze.Result, c search.Candidate) string {
+	if len(r.Models) == 0 {
+		return c.Describe()
+	}
+	var parts []string
+	if server := c.Of(""); !server.IsDefault() {
+		parts = append(parts, server.Describe())
+	}
+	for _, m := range r.Models {
+		parts = append(parts, m.Header.Model+" "+c.Of(m.Header.Model).Describe())
+	}
+	return strings.Join(parts, "; ")
 }
 
 // MachineText names the machine from the facts in the journal.

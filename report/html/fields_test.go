@@ -20,6 +20,7 @@ func TestFieldsPageIsGenerated(t *testing.T) {
 			"indices in these lists, counted from 0.",
 		Types: map[reflect.Type]string{
 			reflect.TypeFor[measure.Metric](): "[metric](metrics.md)",
+			reflect.TypeFor[measure.Mix]():    "list of `model` with its load",
 			reflect.TypeFor[numerals]():       "list: number",
 			reflect.TypeFor[any]():            "value",
 		},

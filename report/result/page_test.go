@@ -26,6 +26,7 @@ func TestPageIsGenerated(t *testing.T) {
 		Types: map[reflect.Type]string{
 			reflect.TypeFor[measure.Metric]():   "[metric](metrics.md)",
 			reflect.TypeFor[search.Candidate](): "list of `knob` and `value`",
+			reflect.TypeFor[measure.Mix]():      "list of `model` with its load",
 			reflect.TypeFor[accuracy.Report]():  "[comparison](accuracy-fields.md#comparison)",
 			reflect.TypeFor[jsontext.Value]():   "JSON object",
 		},

@@ -39,7 +39,7 @@ func (e Estimate) Deviation() float64 { return math.Log(e.Hi/e.Lo) / (2 * stats.
 // Model estimates the memory of a campaign's configurations. It is for one goroutine.
 type Model struct {
 	space   search.Space
-	process search.Process
+	process Process
 	pools   map[string]*Pool
 	engines map[string]*engine
 	order   []*Pool // in the order of the first request
@@ -69,7 +69,7 @@ func New(space search.Space) *Model {
 // Pool returns the pool of a candidate, for any batcher settings.
 func (m *Model) Pool(c search.Candidate) *Pool {
 	name := m.engineOf(c)
-	instances := m.space.Facts.Instances(c)
+	instances := m.space.Instances(c)
 	key := name + " × " + string(search.IntValue(instances))
 	if p, known := m.pools[key]; known {
 		return p
@@ -143,7 +143,7 @@ func (m *Model) Add(e search.Event) {
 	batch := m.space.MaxBatch(e.Trial.Candidate)
 	switch {
 	case before.Batch > batch:
-	case m.space.Facts.Mix != nil:
+	case m.space.IsMixed():
 		// A load of a mix seldom makes a full batch of the largest kind. So its peak is no figure of
 		// one. But the arena grows with the shapes that come, and what it grew to counts.
 		p.grow(batch, r.Memory)
@@ -153,7 +153,7 @@ func (m *Model) Add(e search.Event) {
 	default:
 		p.see(kept, batch, r.Memory)
 	}
-	if m.space.Facts.Mix == nil {
+	if !m.space.IsMixed() {
 		p.bound(batch, r.Memory)
 	}
 }

@@ -5,11 +5,12 @@ package grid
 
 import (
 	"tuner/search"
+	"tuner/search/standings"
 	"tuner/search/tour"
 )
 
 // New returns a tour through all candidates, which reads the ledger that its owner writes.
-func New(s search.Settings, l *search.Ledger, candidates *search.Candidates) *tour.Tour {
+func New(s search.Settings, l *standings.Ledger, candidates *search.Candidates) *tour.Tour {
 	n, _ := candidates.Len()
 	return tour.NewLazy(s, l, search.PhaseSearch, n, candidates.Walk())
 }

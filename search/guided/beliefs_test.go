@@ -8,6 +8,7 @@ import (
 	"tuner/search"
 	"tuner/search/guided/pools"
 	"tuner/search/posterior"
+	"tuner/search/standings"
 )
 
 // The search's beliefs about its measured cells equal those of the answer: one set of mean scales
@@ -48,7 +49,7 @@ func TestEarlierTrialsAreKnown(t *testing.T) {
 	m := typical(2, 0.05)
 	_, first := m.run(t, 60)
 	m.settings.Earlier = []search.Earlier{{From: "first", Same: true, Events: first}}
-	g := New(m.settings, search.NewLedger(m.settings.Goal), m.settings.Space.Candidates())
+	g := New(m.settings, standings.NewLedger(m.settings.Goal), m.settings.Space.Candidates())
 	g.learn()
 	const k = 1 // the goal's second metric is p99
 	simulated, believed := 0.0, 0.0

@@ -7,12 +7,13 @@ import (
 	"tuner/search/guided"
 	"tuner/search/plan"
 	"tuner/search/searchtest"
+	"tuner/search/standings"
 )
 
 func TestConforms(t *testing.T) {
 	t.Parallel()
 	searchtest.Conform(t, searchtest.Small(), func(s search.Settings) (search.Strategy, error) {
-		return plan.Around(s, func(l *search.Ledger, candidates *search.Candidates) plan.Explorer {
+		return plan.Around(s, func(l *standings.Ledger, candidates *search.Candidates) plan.Explorer {
 			return guided.New(s, l, candidates)
 		})
 	})
@@ -23,7 +24,7 @@ func TestConformsWithKinds(t *testing.T) {
 	t.Parallel()
 	searchtest.Conform(t, searchtest.Small(), func(s search.Settings) (search.Strategy, error) {
 		s.Space.Facts.Mix = []search.Kind{{Share: 0.6, Elements: 16}, {Share: 0.3, Elements: 64}, {Share: 0.1, Elements: 256}}
-		return plan.Around(s, func(l *search.Ledger, candidates *search.Candidates) plan.Explorer {
+		return plan.Around(s, func(l *standings.Ledger, candidates *search.Candidates) plan.Explorer {
 			return guided.New(s, l, candidates)
 		})
 	})

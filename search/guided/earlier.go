@@ -9,6 +9,7 @@ import (
 	"tuner/measure"
 	"tuner/search"
 	"tuner/search/guided/pools"
+	"tuner/search/standings"
 )
 
 // past holds the data of earlier campaigns.
@@ -35,7 +36,7 @@ func (g *Guided) recall(candidates *search.Candidates) {
 	bare.Earlier = nil
 	machines := 0
 	for _, e := range g.settings.Earlier {
-		then := New(bare, search.NewLedger(bare.Goal), candidates)
+		then := New(bare, standings.NewLedger(bare.Goal), candidates)
 		for _, event := range e.Events {
 			if adopted, ok := adopt(bare.Space, event); ok {
 				then.Tell(adopted)

@@ -6,11 +6,12 @@ import (
 
 	"tuner/search"
 	"tuner/search/guided/belief"
+	"tuner/search/standings"
 )
 
 // Ranked lists the configurations, each at its best load, best first by belief. Those within the
 // constraints come first, then measured ones outside, and last those that only the ledger has.
-func (g *Guided) Ranked() []search.Standing {
+func (g *Guided) Ranked() []standings.Standing {
 	s := g.decide().survey
 	best := map[string]belief.Belief{}
 	var keys []string
@@ -28,7 +29,7 @@ func (g *Guided) Ranked() []search.Standing {
 		}
 	}
 	slices.SortStableFunc(keys, func(a, b string) int { return g.surveyor.byBelief(best[a], best[b]) })
-	var ranked []search.Standing
+	var ranked []standings.Standing
 	for _, key := range keys {
 		ranked = append(ranked, g.standing(best[key]))
 	}
@@ -49,9 +50,9 @@ func (g *Guided) Ranked() []search.Standing {
 }
 
 // standing converts a belief to the ledger's form.
-func (g *Guided) standing(b belief.Belief) search.Standing {
+func (g *Guided) standing(b belief.Belief) standings.Standing {
 	load := g.settings.Space.Load.At(b.Level)
-	s := search.Standing{Candidate: g.pools.Named(b.Cell), Load: load, Point: search.Point{Level: load.Level(), Score: b.Score, Scored: true}}
+	s := standings.Standing{Candidate: g.pools.Named(b.Cell), Load: load, Point: standings.Point{Level: load.Level(), Score: b.Score, Scored: true}}
 	if h := b.Pool.History(b.Batcher().Key, b.Level); h != nil {
 		s.Measurement = h.Measurement
 	}
@@ -63,10 +64,10 @@ func (g *Guided) standing(b belief.Belief) search.Standing {
 
 // defaultIndex returns the index of a default outside all pools if its measured score exceeds the
 // first's; else 0.
-func (g *Guided) defaultIndex(ranked []search.Standing) int {
+func (g *Guided) defaultIndex(ranked []standings.Standing) int {
 	score := g.defaultScore()
 	if len(ranked) == 0 || math.IsInf(score, -1) || ranked[0].Point.Passes() && ranked[0].Point.Score >= score {
 		return 0
 	}
-	return max(slices.IndexFunc(ranked, func(s search.Standing) bool { return s.Candidate.IsDefault() }), 0)
+	return max(slices.IndexFunc(ranked, func(s standings.Standing) bool { return s.Candidate.IsDefault() }), 0)
 }

@@ -12,6 +12,7 @@ import (
 	"tuner/search/guided/pools"
 	"tuner/search/guided/predict"
 	"tuner/search/guided/tuning"
+	"tuner/search/standings"
 	"tuner/search/verdict"
 )
 
@@ -19,7 +20,7 @@ import (
 type Guided struct {
 	settings  search.Settings
 	tuning    tuning.Tuning
-	ledger    *search.Ledger
+	ledger    *standings.Ledger
 	held      *footprint.Model
 	schedule  *schedule
 	pools     *pools.Pools
@@ -45,7 +46,7 @@ type decision struct {
 }
 
 // New returns the strategy for the candidates of the settings' space.
-func New(s search.Settings, l *search.Ledger, candidates *search.Candidates) *Guided {
+func New(s search.Settings, l *standings.Ledger, candidates *search.Candidates) *Guided {
 	n, held := tuning.Default(), footprint.New(s.Space)
 	g := &Guided{settings: s, tuning: n, ledger: l, held: held}
 	g.schedule = newSchedule(s, held, n)

@@ -15,6 +15,7 @@ import (
 	"tuner/search/guided/pools"
 	"tuner/search/guided/tuning"
 	"tuner/search/posterior"
+	"tuner/search/standings"
 )
 
 // typical returns a machine with the errors that were measured on real servers.
@@ -86,7 +87,7 @@ func TestReplayRepeatsTheCampaign(t *testing.T) {
 	_, events := m.run(t, 60)
 	candidates := m.settings.Space.Candidates()
 	for cut := 3; cut < len(events); cut += 7 {
-		ledger := search.NewLedger(m.settings.Goal)
+		ledger := standings.NewLedger(m.settings.Goal)
 		g := New(m.settings, ledger, candidates)
 		for _, e := range events[:cut] { // like a resumed campaign, which asks nothing before the end of the journal
 			if e.Trial.Phase != search.PhaseService {
@@ -258,7 +259,7 @@ func TestFailures(t *testing.T) {
 		}
 		return n
 	}
-	check := func(name string, fail func(search.Trial) *measure.Failure, isOut func(s search.Standing, failed []search.Trial) bool) {
+	check := func(name string, fail func(search.Trial) *measure.Failure, isOut func(s standings.Standing, failed []search.Trial) bool) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			m := typical(2, 0.05)
@@ -293,13 +294,17 @@ func TestFailures(t *testing.T) {
 			}
 		})
 	}
-	check("everything", refuse(measure.StageStart, func(search.Trial) bool { return true }), func(search.Standing, []search.Trial) bool { return true })
+	check("everything", refuse(measure.StageStart, func(search.Trial) bool { return true }), func(standings.Standing, []search.Trial) bool { return true })
 	check("a value", refuse(measure.StageLoad, func(trial search.Trial) bool { return has(trial.Candidate, search.KnobPrecision, "int8") }),
-		func(s search.Standing, _ []search.Trial) bool { return has(s.Candidate, search.KnobPrecision, "int8") })
+		func(s standings.Standing, _ []search.Trial) bool {
+			return has(s.Candidate, search.KnobPrecision, "int8")
+		})
 	check("instances", refuse(measure.StageStart, func(trial search.Trial) bool { return has(trial.Candidate, search.KnobInstanceCount, "2") }),
-		func(s search.Standing, _ []search.Trial) bool { return has(s.Candidate, search.KnobInstanceCount, "2") })
+		func(s standings.Standing, _ []search.Trial) bool {
+			return has(s.Candidate, search.KnobInstanceCount, "2")
+		})
 	check("high loads", refuse(measure.StageHang, func(trial search.Trial) bool { return trial.Load.Concurrency > 12 }),
-		func(s search.Standing, failed []search.Trial) bool {
+		func(s standings.Standing, failed []search.Trial) bool {
 			// batches at most as large, at a load at most as high, hung in the same engine process
 			return slices.ContainsFunc(failed, func(f search.Trial) bool {
 				return f.Candidate.PoolKey() == s.Candidate.PoolKey() && batch(f.Candidate) <= batch(s.Candidate) && f.Load.Concurrency <= s.Load.Concurrency

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"tuner/search"
+	"tuner/search/standings"
 )
 
 // widened returns the small space with further session entries, the given number of values each,
@@ -96,7 +97,7 @@ func TestLargeSpaces(t *testing.T) {
 func replay(t *testing.T, m machine, events []search.Event) {
 	t.Helper()
 	cut := len(events) - 5
-	ledger := search.NewLedger(m.settings.Goal)
+	ledger := standings.NewLedger(m.settings.Goal)
 	g := New(m.settings, ledger, m.settings.Space.Candidates())
 	for _, e := range events[:cut] {
 		if e.Trial.Phase != search.PhaseService {
@@ -113,7 +114,7 @@ func replay(t *testing.T, m machine, events []search.Event) {
 func TestLargeSpaceMeetsForeignTrials(t *testing.T) {
 	t.Parallel()
 	m := largeMachine(widened(0, 0, 9, 9, 9, 9, 8))
-	ledger := search.NewLedger(m.settings.Goal)
+	ledger := standings.NewLedger(m.settings.Goal)
 	g := New(m.settings, ledger, m.settings.Space.Candidates())
 	far := search.NewCandidate(search.Setting{Knob: search.KnobPrecision, Value: "int8"}, search.Setting{Knob: search.KnobIntraOpThreads, Value: "1"},
 		search.Setting{Knob: search.KnobInstanceCount, Value: "2"}, search.Setting{Knob: search.KnobMaxBatchSize, Value: "8"}, search.Setting{Knob: search.KnobMaxQueueDelay, Value: "0us"})
@@ -144,7 +145,7 @@ func BenchmarkDecision(b *testing.B) {
 		b.Run(name, func(b *testing.B) {
 			m := largeMachine(s)
 			before := heap()
-			ledger := search.NewLedger(s.Goal)
+			ledger := standings.NewLedger(s.Goal)
 			g := New(s, ledger, s.Space.Candidates())
 			for i := range 40 {
 				e := m.answer(g, g.Ask().Trial, i)

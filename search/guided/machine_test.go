@@ -14,6 +14,7 @@ import (
 	"tuner/search"
 	"tuner/search/guided/pools"
 	"tuner/search/queuesim"
+	"tuner/search/standings"
 	"tuner/search/tour"
 )
 
@@ -112,7 +113,7 @@ func (m machine) simulate(g *Guided, c search.Candidate, load measure.Load) queu
 // enough is measured.
 func (m machine) run(t *testing.T, most int) (*Guided, []search.Event) {
 	t.Helper()
-	ledger := search.NewLedger(m.settings.Goal)
+	ledger := standings.NewLedger(m.settings.Goal)
 	g := New(m.settings, ledger, m.settings.Space.Candidates())
 	tour := tour.New(m.settings, ledger, search.PhaseDefault, []search.Candidate{{}})
 	var events []search.Event
@@ -273,7 +274,7 @@ func small(p99 float64) search.Settings {
 func (m machine) best(t *testing.T, limit float64) float64 {
 	t.Helper()
 	candidates := m.settings.Space.Candidates()
-	g := New(m.settings, search.NewLedger(m.settings.Goal), candidates)
+	g := New(m.settings, standings.NewLedger(m.settings.Goal), candidates)
 	most := 0.0
 	for _, c := range candidates.All() {
 		if v, _ := c.Get(search.KnobPrecision); v != "int8" || g.pools.Queue(c).MaxBatch < 8 {

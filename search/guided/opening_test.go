@@ -10,6 +10,7 @@ import (
 	"tuner/measure"
 	"tuner/search"
 	"tuner/search/guided/pools"
+	"tuner/search/standings"
 )
 
 func TestLongestBatch(t *testing.T) {
@@ -53,7 +54,7 @@ func TestPricedCurvesAreCompleted(t *testing.T) {
 	check := func(limit float64, asked, want []int) {
 		t.Helper()
 		m.settings.Goal.Constraints = []search.Constraint{{Metric: measure.LatencyP99, Max: &limit}}
-		g := New(m.settings, search.NewLedger(m.settings.Goal), m.settings.Space.Candidates())
+		g := New(m.settings, standings.NewLedger(m.settings.Goal), m.settings.Space.Candidates())
 		p := m.opened(t, g, asked...)
 		more, ok := g.opener.complete(p)
 		if diff := cmp.Diff(want, more.Trial.Sizes); diff != "" || ok != (want != nil) {
@@ -78,7 +79,7 @@ func TestShortCurveOfAnEarlierCampaign(t *testing.T) {
 	t.Parallel()
 	const tight = 0.002
 	m := typical(1, tight)
-	then := New(m.settings, search.NewLedger(m.settings.Goal), m.settings.Space.Candidates())
+	then := New(m.settings, standings.NewLedger(m.settings.Goal), m.settings.Space.Candidates())
 	trial := then.Ask().Trial
 	first := m.answer(then, trial, 0)
 	if n := len(first.Measurement.Windows); n == len(trial.Sizes) || n == 0 {
@@ -87,7 +88,7 @@ func TestShortCurveOfAnEarlierCampaign(t *testing.T) {
 	for _, limit := range []float64{tight, 1} {
 		m.settings.Goal.Constraints = []search.Constraint{{Metric: measure.LatencyP99, Max: &limit}}
 		m.settings.Earlier = []search.Earlier{{From: "then", Same: true, Events: []search.Event{first}}}
-		g := New(m.settings, search.NewLedger(m.settings.Goal), m.settings.Space.Candidates())
+		g := New(m.settings, standings.NewLedger(m.settings.Goal), m.settings.Space.Candidates())
 		p, _ := g.poolOf(trial.Candidate)
 		if largest := g.predictor.Outline(p).Sizes[len(g.predictor.Outline(p).Sizes)-1]; largest != 32 {
 			t.Errorf("within %g s batches go up to %d, want 32", limit, largest)
@@ -145,7 +146,7 @@ func TestShortBudgetPricesFirst(t *testing.T) {
 func TestUnknownPoolsAreRivals(t *testing.T) {
 	t.Parallel()
 	m := typical(1, 0.05)
-	g := New(m.settings, search.NewLedger(m.settings.Goal), m.settings.Space.Candidates())
+	g := New(m.settings, standings.NewLedger(m.settings.Goal), m.settings.Space.Candidates())
 	m.opened(t, g, 1, 2, 4, 8, 16, 32)
 	rivals, isOpen := g.Rivals()
 	if isOpen {

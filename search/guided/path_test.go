@@ -6,6 +6,7 @@ import (
 
 	"tuner/search"
 	"tuner/search/guided/pools"
+	"tuner/search/standings"
 )
 
 // If a batch takes microseconds, the path to the server limits the throughput. A prediction without
@@ -41,7 +42,7 @@ func TestPathOfAnEarlierCampaign(t *testing.T) {
 	first.updatePath()
 	for _, isSame := range []bool{true, false} {
 		m.settings.Earlier = []search.Earlier{{From: "first", Same: isSame, Events: events}}
-		g := New(m.settings, search.NewLedger(m.settings.Goal), m.settings.Space.Candidates())
+		g := New(m.settings, standings.NewLedger(m.settings.Goal), m.settings.Space.Candidates())
 		want := 0.0
 		if isSame {
 			want = first.predictor.Path()

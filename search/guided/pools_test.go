@@ -15,6 +15,7 @@ import (
 	"tuner/search/guided/service"
 	"tuner/search/guided/tuning"
 	"tuner/search/queuesim"
+	"tuner/search/standings"
 )
 
 func newSmall(t *testing.T, change func(*search.Settings)) *Guided {
@@ -23,7 +24,7 @@ func newSmall(t *testing.T, change func(*search.Settings)) *Guided {
 	if change != nil {
 		change(&s)
 	}
-	return New(s, search.NewLedger(s.Goal), s.Space.Candidates())
+	return New(s, standings.NewLedger(s.Goal), s.Space.Candidates())
 }
 
 // Precision × threads gives 6 engines. 4 instances of 4 threads, and 3, exceed twice the 4 cores,
@@ -254,7 +255,7 @@ func TestLevels(t *testing.T) {
 func TestUnluckyServiceWindow(t *testing.T) {
 	t.Parallel()
 	m := typical(1, 0.05)
-	g := New(m.settings, search.NewLedger(m.settings.Goal), m.settings.Space.Candidates())
+	g := New(m.settings, standings.NewLedger(m.settings.Goal), m.settings.Space.Candidates())
 	next := g.Ask()
 	for next.Trial.Phase != search.PhaseService {
 		g.Tell(m.answer(g, next.Trial, 0))

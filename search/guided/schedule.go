@@ -23,7 +23,7 @@ type schedule struct {
 	trials, defaults            int           // of all phases, and of the default's
 	served                      int           // trials of cells in the search
 	elapsed, begun              time.Duration // of the campaign; begin of the search in it
-	process                     search.Process
+	process                     footprint.Process
 	launched                    int              // ordinal of its launch
 	last                        search.Candidate // that it serves
 }

@@ -20,7 +20,7 @@ type costs struct {
 	trials           int
 	elapsed          time.Duration // campaign time after the last trial
 	last             search.Candidate
-	process          search.Process
+	process          footprint.Process
 	held             *footprint.Model
 }
 

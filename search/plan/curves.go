@@ -8,6 +8,7 @@ import (
 
 	"tuner/measure"
 	"tuner/search"
+	"tuner/search/standings"
 )
 
 // curve returns the next trial of the load curves: of the best, of the default, and of the first
@@ -22,14 +23,14 @@ func (p *Plan) curve() (search.Action, bool) {
 	if !ok {
 		return search.Action{}, false
 	}
-	standings := []search.Standing{best}
+	shown := []standings.Standing{best}
 	if base := p.decided().verdict.Default; base != nil && !base.IsBroken && !best.Candidate.IsDefault() {
-		standings = append(standings, search.Standing{Load: base.Load, Point: pointOf(*base)})
+		shown = append(shown, standings.Standing{Load: base.Load, Point: pointOf(*base)})
 	}
 	if first, ok := p.firstStage(best); ok {
-		standings = append(standings, first)
+		shown = append(shown, first)
 	}
-	for _, s := range standings {
+	for _, s := range shown {
 		if level, ok := p.missing(s, p.settings.Space.Load.Levels, s.Point.Level*p.tuning.LoadCurveReach); ok {
 			return p.loadCurveTrial(s.Candidate, level), true
 		}
@@ -42,21 +43,21 @@ func (p *Plan) loadCurveTrial(c search.Candidate, level float64) search.Action {
 }
 
 // best returns the answer so far.
-func (p *Plan) best() (search.Standing, bool) { return standingOf(p.decided().verdict) }
+func (p *Plan) best() (standings.Standing, bool) { return standingOf(p.decided().verdict) }
 
 // firstStage returns the configuration that shows the gain's share of precision, provider and
 // session options. It is the best one with only its settings of that kind. Alternatively it is a
 // better configuration within the constraints that the search measured with the default's instances
 // and batching. The former comes first while it is still to be measured, since the others may be
 // unrelated to the best. It returns false if the result is the default or the best itself.
-func (p *Plan) firstStage(best search.Standing) (search.Standing, bool) {
+func (p *Plan) firstStage(best standings.Standing) (standings.Standing, bool) {
 	space := p.settings.Space
 	if space.InFirstStage(best.Candidate) {
-		return search.Standing{}, false
+		return standings.Standing{}, false
 	}
 	own := space.FirstStage(best.Candidate)
 	isKnown, found := own.IsDefault() || len(p.defaultLevels()) == 0, false
-	var first search.Standing
+	var first standings.Standing
 	for _, s := range p.ledger.Ranked() {
 		stage := space.FirstStage(s.Candidate)
 		if stage.IsDefault() || !s.Point.Scored || !space.InFirstStage(s.Candidate) {
@@ -80,14 +81,14 @@ func (p *Plan) firstStage(best search.Standing) (search.Standing, bool) {
 
 // alone returns the curve phase's measurements of a first stage outside the search, and whether a
 // load is still missing.
-func (p *Plan) alone(c search.Candidate, best search.Standing) (s search.Standing, more bool) {
+func (p *Plan) alone(c search.Candidate, best standings.Standing) (s standings.Standing, more bool) {
 	space, level := p.settings.Space, p.defaultLevels()[0]
-	s = search.Standing{Candidate: c, Load: space.Load.At(level), Point: search.Point{Level: level}}
+	s = standings.Standing{Candidate: c, Load: space.Load.At(level), Point: standings.Point{Level: level}}
 	for _, e := range p.curved() {
 		if e.Trial.Candidate.Key() != c.Key() {
 			continue
 		}
-		if point := p.settings.Goal.Judge(e.Trial.Load, e.Measurement); point.Better(s.Point) {
+		if point := standings.Judge(p.settings.Goal, e.Trial.Load, e.Measurement); point.Better(s.Point) {
 			s.Load, s.Point, s.Measurement = e.Trial.Load, point, e.Measurement
 		}
 	}
@@ -97,7 +98,7 @@ func (p *Plan) alone(c search.Candidate, best search.Standing) (s search.Standin
 
 // stageLevels returns the loads at which the first stage is compared with the default and with the
 // best.
-func (p *Plan) stageLevels(best search.Standing) []float64 {
+func (p *Plan) stageLevels(best standings.Standing) []float64 {
 	return append(p.defaultLevels(), best.Point.Level)
 }
 
@@ -136,7 +137,7 @@ func (p *Plan) required() (search.Action, bool) {
 
 // missing returns the unmeasured level, up to a limit, that is nearest to a configuration's best
 // load. It skips loads from the first failure on, and all loads if the engine does not start.
-func (p *Plan) missing(s search.Standing, among []float64, limit float64) (float64, bool) {
+func (p *Plan) missing(s standings.Standing, among []float64, limit float64) (float64, bool) {
 	measured := map[float64]bool{}
 	note := func(level float64, failure *measure.Failure) {
 		measured[level] = true

@@ -19,6 +19,7 @@ import (
 	"tuner/search"
 	"tuner/search/footprint"
 	"tuner/search/posterior"
+	"tuner/search/standings"
 	"tuner/search/tour"
 	"tuner/search/verdict"
 )
@@ -27,7 +28,7 @@ import (
 type Plan struct {
 	settings search.Settings
 	tuning   Tuning
-	ledger   *search.Ledger // default and search phase
+	ledger   *standings.Ledger // default and search phase
 	costs    costs
 	held     *footprint.Model // memory of configurations
 	finally  *footprint.Model // the same on the server of the final trials
@@ -52,11 +53,11 @@ type Plan struct {
 
 // Around returns a campaign around an explorer that is made for the ledger and the space's
 // candidates. For invalid settings it returns all errors at once.
-func Around(s search.Settings, explorer func(*search.Ledger, *search.Candidates) Explorer) (*Plan, error) {
+func Around(s search.Settings, explorer func(*standings.Ledger, *search.Candidates) Explorer) (*Plan, error) {
 	if err := check(s); err != nil {
 		return nil, fmt.Errorf("cannot plan campaign: %w", err)
 	}
-	p := &Plan{settings: s, tuning: DefaultTuning(), ledger: search.NewLedger(s.Goal), candidates: s.Space.Candidates(), held: footprint.New(s.Space)}
+	p := &Plan{settings: s, tuning: DefaultTuning(), ledger: standings.NewLedger(s.Goal), candidates: s.Space.Candidates(), held: footprint.New(s.Space)}
 	p.costs = costs{settings: s, tuning: p.tuning, held: p.held}
 	if p.finally = p.held; s.Elsewhere {
 		p.finally = footprint.New(s.Space)

@@ -13,6 +13,7 @@ import (
 	"tuner/search"
 	"tuner/search/plan"
 	"tuner/search/searchtest"
+	"tuner/search/standings"
 	"tuner/search/tour"
 )
 
@@ -486,7 +487,7 @@ func TestRestOfTheBudgetIsUsed(t *testing.T) {
 	l.Launch = 20 * time.Second
 	s := searchtest.Settings(l, 50*time.Millisecond)
 	s.Budget.Time = time.Minute
-	p, err := plan.Around(s, func(l *search.Ledger, _ *search.Candidates) plan.Explorer {
+	p, err := plan.Around(s, func(l *standings.Ledger, _ *search.Candidates) plan.Explorer {
 		return economist{tour.New(s, l, search.PhaseSearch, nil)}
 	})
 	if err != nil {

@@ -7,10 +7,12 @@ import (
 
 	"tuner/measure"
 	"tuner/search"
+	"tuner/search/alternating"
 	"tuner/search/grid"
 	"tuner/search/guided"
 	"tuner/search/quick"
 	"tuner/search/random"
+	"tuner/search/standings"
 )
 
 // The names of the strategies, as users write them.
@@ -19,6 +21,8 @@ const (
 	Grid   = "grid"
 	Random = "random"
 	Quick  = "quick"
+	// Alternating is the default for several models.
+	Alternating = "alternating"
 )
 
 // Strategy is a row of the table of strategies. A new strategy needs its own folder and a row here
@@ -27,32 +31,50 @@ type Strategy struct {
 	Name string
 	// New returns the strategy for a campaign's settings. It reads the ledger of its owner, and
 	// draws from the candidates.
-	New func(search.Settings, *search.Ledger, *search.Candidates) Explorer
+	New func(search.Settings, *standings.Ledger, *search.Candidates) Explorer
 	// Reuses means that it learns from earlier campaigns (search.Settings.Earlier).
 	Reuses bool
 	// IsExhaustive means that it visits all candidates. A large space then needs a budget.
 	IsExhaustive bool
 	// KeepsPrecision means that it measures only the precision of the space's first candidate.
 	KeepsPrecision bool
+	// Several means that it can search the spaces of several models.
+	Several bool
+	// OnlySeveral means that it searches no other spaces.
+	OnlySeveral bool
 }
 
 // Strategies lists the strategies of campaigns, the default first.
 func Strategies() []Strategy {
 	return []Strategy{
-		{Name: Guided, Reuses: true, New: func(s search.Settings, l *search.Ledger, c *search.Candidates) Explorer { return guided.New(s, l, c) }},
-		{Name: Grid, IsExhaustive: true, New: func(s search.Settings, l *search.Ledger, c *search.Candidates) Explorer { return grid.New(s, l, c) }},
-		{Name: Random, New: func(s search.Settings, l *search.Ledger, c *search.Candidates) Explorer { return random.New(s, l, c) }},
-		{Name: Quick, KeepsPrecision: true, New: func(s search.Settings, l *search.Ledger, c *search.Candidates) Explorer { return quick.New(s, l, c) }},
+		{Name: Guided, Reuses: true, New: func(s search.Settings, l *standings.Ledger, c *search.Candidates) Explorer {
+			return guided.New(s, l, c)
+		}},
+		{Name: Alternating, Several: true, OnlySeveral: true, New: func(s search.Settings, l *standings.Ledger, c *search.Candidates) Explorer {
+			return alternating.New(s, l, c)
+		}},
+		{Name: Grid, IsExhaustive: true, Several: true, New: func(s search.Settings, l *standings.Ledger, c *search.Candidates) Explorer { return grid.New(s, l, c) }},
+		{Name: Random, Several: true, New: func(s search.Settings, l *standings.Ledger, c *search.Candidates) Explorer {
+			return random.New(s, l, c)
+		}},
+		{Name: Quick, KeepsPrecision: true, New: func(s search.Settings, l *standings.Ledger, c *search.Candidates) Explorer { return quick.New(s, l, c) }},
 	}
 }
 
-// Names lists the strategies that New knows.
-func Names() []string {
-	var names []string
+// Names lists the strategies for one model.
+func Names() []string { return names(func(s Strategy) bool { return !s.OnlySeveral }) }
+
+// OfSeveral lists the strategies for several models, the default first.
+func OfSeveral() []string { return names(func(s Strategy) bool { return s.Several }) }
+
+func names(fits func(Strategy) bool) []string {
+	var list []string
 	for _, s := range Strategies() {
-		names = append(names, s.Name)
+		if fits(s) {
+			list = append(list, s.Name)
+		}
 	}
-	return names
+	return list
 }
 
 // Find returns the named strategy; false if the table does not have it.
@@ -123,7 +145,7 @@ func New(name string, s search.Settings) (*Plan, error) {
 
 // Plan returns a campaign with the strategy inside. It returns an error for invalid settings.
 func (x Strategy) Plan(s search.Settings) (*Plan, error) {
-	p, err := Around(s, func(l *search.Ledger, candidates *search.Candidates) Explorer { return x.New(s, l, candidates) })
+	p, err := Around(s, func(l *standings.Ledger, candidates *search.Candidates) Explorer { return x.New(s, l, candidates) })
 	if err != nil {
 		return nil, err
 	}

@@ -4,8 +4,8 @@ import (
 	"slices"
 
 	"tuner/measure"
-	"tuner/search"
 	"tuner/search/posterior"
+	"tuner/search/standings"
 	"tuner/search/verdict"
 )
 
@@ -50,19 +50,19 @@ func (p *Plan) DecideAt(known verdict.Beliefs, at *measure.Load) verdict.Verdict
 
 // Leader returns the answer so far; false while nothing is likely to keep the constraints. It
 // learns only from the newest events, so that it may be asked after each trial.
-func (p *Plan) Leader() (search.Standing, bool) { return standingOf(p.soFar()) }
+func (p *Plan) Leader() (standings.Standing, bool) { return standingOf(p.soFar()) }
 
 // standingOf returns a verdict's answer if it is likely to keep the constraints.
-func standingOf(v verdict.Verdict) (search.Standing, bool) {
+func standingOf(v verdict.Verdict) (standings.Standing, bool) {
 	answer := v.Answer()
 	if answer == nil || answer.Holds < verdict.Likely {
-		return search.Standing{}, false
+		return standings.Standing{}, false
 	}
-	return search.Standing{Candidate: answer.Candidate, Load: answer.Load, Point: pointOf(*answer)}, true
+	return standings.Standing{Candidate: answer.Candidate, Load: answer.Load, Point: pointOf(*answer)}, true
 }
 
-func pointOf(c verdict.Choice) search.Point {
-	return search.Point{Level: c.Load.Level(), Score: c.Score.Mean, Scored: true, Misses: c.Misses}
+func pointOf(c verdict.Choice) standings.Point {
+	return standings.Point{Level: c.Load.Level(), Score: c.Score.Mean, Scored: true, Misses: c.Misses}
 }
 
 // soFar is a fast Verdict. It is the campaign's current decision if that was made after the last

@@ -48,7 +48,15 @@ func (f *Figures) of(m measure.Measurement, metric measure.Metric) figure {
 }
 
 func figureOf(m measure.Measurement, metric measure.Metric) figure {
+	if model, of := metric.Split(); model != "" {
+		if m, metric = m.Of(model).Alone(), of; len(m.Windows) == 0 {
+			return figure{}
+		}
+	}
 	if q, isPercentile := metric.Quantile(); isPercentile {
+		if len(m.Models()) > 0 {
+			return figure{} // several models have no common latency
+		}
 		t, ok := m.Tail(q)
 		return figure{value{t.Log, max(t.Deviation*t.Deviation, quietest*quietest), ok}, t.Independent}
 	}
@@ -71,7 +79,7 @@ func figureOf(m measure.Measurement, metric measure.Metric) figure {
 // estimate returns a metric with its interval. In a closed loop the throughput is by Little's law,
 // which has a smaller error in short windows than completed requests.
 func estimate(m measure.Measurement, metric measure.Metric) (measure.Estimate, bool) {
-	if metric == measure.Throughput {
+	if metric == measure.Throughput && len(m.Models()) == 0 {
 		if e, ok := m.Little(); ok {
 			return e, true
 		}

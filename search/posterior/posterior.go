@@ -117,11 +117,11 @@ func New(o Options, events []search.Event) *Posterior {
 func (p *Posterior) Measured() []Measured { return slices.Clone(p.measured) }
 
 // metrics lists the metrics of the posterior: the goal's, the throughput, the mean latency and the
-// goal's percentile. Memory and cost are derived and not in the list.
+// goal's percentile. Memory, cost and scale are derived and not in the list.
 func (p *Posterior) metrics() []measure.Metric {
 	list := []measure.Metric{measure.Throughput, measure.LatencyAvg, p.options.Goal.Latency()}
 	for _, m := range p.options.Goal.Metrics() {
-		if m != measure.Memory && m != measure.Cost && m != measure.ErrorRate && !slices.Contains(list, m) {
+		if m != measure.Memory && m != measure.Cost && m != measure.Scale && m != measure.ErrorRate && !slices.Contains(list, m) {
 			list = append(list, m)
 		}
 	}
@@ -198,6 +198,8 @@ func (p *Posterior) Joint(cells []Cell, metric measure.Metric) (Joint, bool) {
 		return p.memoryOf(cells)
 	case measure.Cost:
 		return p.costOf(cells)
+	case measure.Scale:
+		return scaleOf(cells)
 	}
 	process, ok := p.processes[metric]
 	if !ok || len(cells) == 0 {
@@ -286,6 +288,17 @@ func (p *Posterior) costOf(cells []Cell) (Joint, bool) {
 		j.Means[i] = math.Log(p.options.Goal.Cost(1)) - mean
 	}
 	return j, ok
+}
+
+// scaleOf returns the scales of loads of several models. Each is what the load generator offers, and
+// known but for the error that every figure has.
+func scaleOf(cells []Cell) (Joint, bool) {
+	j := newJoint(len(cells))
+	for i, c := range cells {
+		j.Means[i] = math.Log(max(c.Load.Level(), least))
+		j.set(i, i, quietest*quietest)
+	}
+	return j, len(cells) > 0
 }
 
 // Joint is a normal distribution of the logarithms of one metric at several cells.

@@ -6,6 +6,7 @@ import (
 
 	"tuner/measure"
 	"tuner/search"
+	"tuner/search/withheld"
 )
 
 // reading is one trial of a cell with its figures of all metrics.
@@ -13,7 +14,7 @@ type reading struct {
 	cell     Cell
 	at       float64 // s since the campaign's start (search.Event.Middle)
 	launch   int
-	withheld search.Withheld
+	withheld withheld.Withheld
 	seconds  float64 // of the windows
 	values   []value // by metric
 }
@@ -37,8 +38,8 @@ func (p *Posterior) read(events []search.Event) []reading {
 		m := e.Measurement
 		space := p.options.Space
 		r := reading{cell: cellOf(e, p.options), launch: m.Launch}
-		r.withheld = space.Withheld(e.Trial.Candidate, space.Facts.Instances(e.Trial.Candidate), m)
-		for _, w := range m.Windows {
+		r.withheld = withheld.Of(space, e.Trial.Candidate, space.Instances(e.Trial.Candidate), m)
+		for _, w := range m.Whole().Windows {
 			r.seconds += w.Duration.Seconds()
 		}
 		r.at = e.Middle().Seconds()

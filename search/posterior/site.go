@@ -43,15 +43,29 @@ func CoordinatesOf(c Cell, space search.Space) Coordinates {
 	if c.IsElsewhere {
 		pool, server = "elsewhere "+pool, "elsewhere "+server
 	}
-	batch, delay := filled(space.MaxBatch(c.Candidate), c.Load), 0.0
-	if d, err := space.Value(c.Candidate, search.KnobMaxQueueDelay).Duration(); err == nil && batch > 1 {
-		delay = float64(d) // a batch of one never waits
-	}
+	batch, delay := batching(c, space)
 	return Coordinates{
 		pool:   unique.Make(pool),
 		server: unique.Make(server),
-		at:     [3]float64{math.Log(max(c.Load.Level(), least)), math.Log(batch), math.Log1p(delay / float64(delayUnit))},
+		at:     [3]float64{math.Log(max(c.Load.Level(), least)), batch, delay},
 	}
+}
+
+// batching returns the coordinates of batch and queue delay. Of several models they are the sums of
+// the models', so that a change of one model's batcher moves the cell as far as it would alone.
+func batching(c Cell, space search.Space) (batch, delay float64) {
+	if !space.IsSeveral() {
+		size := filled(space.MaxBatch(c.Candidate), c.Load)
+		if d, err := space.Value(c.Candidate, search.KnobMaxQueueDelay).Duration(); err == nil && size > 1 {
+			delay = float64(d) // a batch of one never waits
+		}
+		return math.Log(size), math.Log1p(delay / float64(delayUnit))
+	}
+	for _, p := range space.Parts {
+		b, d := batching(Cell{Candidate: c.Candidate.Of(p.Model), Load: c.Load.Of(p.Model)}, p.Space)
+		batch, delay = batch+b, delay+d
+	}
+	return batch, delay
 }
 
 // CoordinatesBeyond returns coordinates in an engine process that was never measured. Only the component that

@@ -7,6 +7,7 @@ import (
 
 	"tuner/measure"
 	"tuner/search"
+	"tuner/search/standings"
 )
 
 // mostJoined is the largest number of trials in one process. The time grows with their cube: 200
@@ -34,7 +35,7 @@ func split(events []search.Event, o Options, most int) (joined, plain []search.E
 	best := map[CellKey]rank{}
 	for _, e := range useful {
 		key := cellOf(e, o).Key()
-		point := o.Goal.Judge(e.Trial.Load, e.Measurement)
+		point := standings.Judge(o.Goal, e.Trial.Load, e.Measurement)
 		r := rank{point.Violation(), point.Score}
 		if e.Trial.Candidate.IsDefault() {
 			r = rank{0, math.Inf(1)}

@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"tuner/search"
+	"tuner/search/standings"
 )
 
 // minKnown is the least number of measured neighbours for a fast step.
@@ -15,7 +16,7 @@ var strides = [...]float64{0.09, 0.3, 1.0}
 // result is the measurement of a coordinate. It is invalid if the trial failed or the combination
 // is left out.
 type result struct {
-	point search.Point
+	point standings.Point
 	valid bool
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"tuner/measure"
 	"tuner/search"
+	"tuner/search/standings"
 )
 
 var throughput = search.Objective{Terms: []search.Term{{Metric: measure.Throughput, Weight: 1}}}
@@ -23,7 +24,7 @@ func plain(batches, instances int) terrain {
 // passing returns a result with a throughput within the constraints. failing returns one that
 // exceeds them by a share.
 func passing(throughput float64) result {
-	return result{search.Point{Score: math.Log(throughput), Scored: true}, true}
+	return result{standings.Point{Score: math.Log(throughput), Scored: true}, true}
 }
 
 func failing(throughput, violation float64) result {

@@ -14,6 +14,7 @@ package quick
 
 import (
 	"tuner/search"
+	"tuner/search/standings"
 	"tuner/search/tour"
 )
 
@@ -23,14 +24,14 @@ const finalists = 3
 // Quick is the strategy. It reads the ledger that its owner writes.
 type Quick struct {
 	settings search.Settings
-	ledger   *search.Ledger
+	ledger   *standings.Ledger
 	climb    *climb
 	measured []search.Candidate // by the climb, in its order
 	sweep    *tour.Tour         // nil before the climb is done
 }
 
 // New returns the strategy for the candidates of the settings' space.
-func New(s search.Settings, l *search.Ledger, candidates *search.Candidates) *Quick {
+func New(s search.Settings, l *standings.Ledger, candidates *search.Candidates) *Quick {
 	q := &Quick{settings: s, ledger: l}
 	t, ok := newTerrain(s.Space, candidates)
 	if !ok {

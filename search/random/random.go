@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 
 	"tuner/search"
+	"tuner/search/standings"
 	"tuner/search/tour"
 )
 
@@ -21,7 +22,7 @@ const mostShuffled = 200_000
 // New returns a tour through all candidates in a random order, which reads its owner's ledger. The
 // order visits the pools in turn, in an order drawn once, and takes the next two candidates of
 // each.
-func New(s search.Settings, l *search.Ledger, candidates *search.Candidates) *tour.Tour {
+func New(s search.Settings, l *standings.Ledger, candidates *search.Candidates) *tour.Tour {
 	if n, _ := candidates.Len(); n > mostShuffled {
 		return tour.NewLazy(s, l, search.PhaseSearch, n, drawn(s.Seed, candidates))
 	}

@@ -7,6 +7,7 @@ import (
 	"tuner/measure"
 	"tuner/search"
 	"tuner/search/searchtest"
+	"tuner/search/standings"
 )
 
 // More load changes a point's misses: it lowers the cost and raises all other metrics.
@@ -27,7 +28,7 @@ func TestPointsThatNeedMoreLoad(t *testing.T) {
 		"none":                  {searchtest.AtMost(measure.LatencyP99, 1), false},
 	} {
 		goal := search.Goal{Objective: search.Objective{Terms: []search.Term{{Metric: measure.LatencyP99, Weight: 1}}}, Constraints: []search.Constraint{c.constraint}, Price: 0.36}
-		if got := direction(goal.Judge(measure.Load{Concurrency: 1}, measured)); (got == higher) != c.want {
+		if got := direction(standings.Judge(goal, measure.Load{Concurrency: 1}, measured)); (got == higher) != c.want {
 			t.Errorf("%s: needs more load: %t", name, !c.want)
 		}
 	}

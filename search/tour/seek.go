@@ -8,6 +8,7 @@ import (
 
 	"tuner/measure"
 	"tuner/search"
+	"tuner/search/standings"
 )
 
 // The parameters of a seek. On a shared machine, the throughput of windows of one configuration
@@ -52,18 +53,18 @@ type move struct {
 // Next returns the next load to try. points are the points so far in the order of their trials, and
 // lead is the score to beat (-Inf without one). It returns false if the best load is known well
 // enough, or if no load can reach the lead.
-func (s Seek) Next(points []search.Point, lead float64) (Step, bool) {
+func (s Seek) Next(points []standings.Point, lead float64) (Step, bool) {
 	if len(points) == 0 {
 		return s.start(), true
 	}
 	if len(points) >= seekMaximum {
 		return Step{}, false
 	}
-	if slices.ContainsFunc(points, func(p search.Point) bool { return direction(p) == never }) {
+	if slices.ContainsFunc(points, func(p standings.Point) bool { return direction(p) == never }) {
 		return s.afterFailure(points)
 	}
 	m, ok := s.move(newSurvey(points))
-	tried := slices.ContainsFunc(points, func(p search.Point) bool { return p.Level == m.Level })
+	tried := slices.ContainsFunc(points, func(p standings.Point) bool { return p.Level == m.Level })
 	if !ok || tried || s.gain(lead, m.ceiling) < -near {
 		return Step{}, false
 	}
@@ -76,6 +77,8 @@ func (s Seek) start() Step {
 	switch {
 	case !s.Goal.Objective.Rises():
 		return Step{s.Axis.First(), "lowest load"}
+	case !s.Axis.Mix.IsZero():
+		return Step{s.Axis.AtLeast(s.Knee), "the profile's traffic"}
 	case s.Axis.Rate:
 		return Step{s.Axis.Levels[(len(s.Axis.Levels)-1)/2], "middle of the rates"}
 	}
@@ -84,7 +87,7 @@ func (s Seek) start() Step {
 
 // afterFailure gives a configuration that failed at its only load one more chance, if the load may
 // have caused the failure. The next load is much lower.
-func (s Seek) afterFailure(points []search.Point) (Step, bool) {
+func (s Seek) afterFailure(points []standings.Point) (Step, bool) {
 	p := points[0]
 	level := s.Axis.AtMost(p.Level / retreat)
 	if len(points) > 1 || level >= p.Level || !loadMayBeTheReason(p) {
@@ -93,7 +96,7 @@ func (s Seek) afterFailure(points []search.Point) (Step, bool) {
 	return Step{level, "much lower load after a failure"}, true
 }
 
-func loadMayBeTheReason(p search.Point) bool {
+func loadMayBeTheReason(p standings.Point) bool {
 	if p.Failure != nil {
 		return p.Failure.Stage == measure.StageHang || p.Failure.Stage == measure.StageErrors
 	}
@@ -112,7 +115,7 @@ const (
 
 // direction returns the direction of the loads that can satisfy the constraints that a point
 // misses.
-func direction(p search.Point) towards {
+func direction(p standings.Point) towards {
 	if !p.Scored {
 		return never
 	}
@@ -131,10 +134,10 @@ func direction(p search.Point) towards {
 }
 
 // survey groups a configuration's points by direction, each group ascending by level.
-type survey struct{ passing, lower, higher []search.Point }
+type survey struct{ passing, lower, higher []standings.Point }
 
-func newSurvey(points []search.Point) survey {
-	sorted := slices.SortedStableFunc(slices.Values(points), func(a, b search.Point) int { return cmp.Compare(a.Level, b.Level) })
+func newSurvey(points []standings.Point) survey {
+	sorted := slices.SortedStableFunc(slices.Values(points), func(a, b standings.Point) int { return cmp.Compare(a.Level, b.Level) })
 	var v survey
 	for _, p := range sorted {
 		switch direction(p) {
@@ -172,7 +175,7 @@ func (s Seek) improve(v survey) (move, bool) {
 	}
 	p, top := v.passing[best], len(v.passing)-1
 	if s.Goal.Objective.Rises() && best == top {
-		above := slices.IndexFunc(v.lower, func(q search.Point) bool { return q.Level > p.Level })
+		above := slices.IndexFunc(v.lower, func(q standings.Point) bool { return q.Level > p.Level })
 		if above >= 0 {
 			if m, ok := s.between(p, v.lower[above]); ok {
 				return m, true
@@ -197,7 +200,7 @@ func (s Seek) improve(v survey) (move, bool) {
 }
 
 // up doubles the load.
-func (s Seek) up(p search.Point) (move, bool) {
+func (s Seek) up(p standings.Point) (move, bool) {
 	level := s.Axis.AtLeast(2 * p.Level)
 	ceiling := p.Score
 	if s.Goal.Objective.Rises() {
@@ -226,7 +229,7 @@ func (s Seek) down(v survey) (move, bool) {
 }
 
 // between bisects, on log scale, a gap in which only the lower, only the upper, or no end passes.
-func (s Seek) between(a, b search.Point) (move, bool) {
+func (s Seek) between(a, b standings.Point) (move, bool) {
 	ceiling := s.ceilingBelow(b)
 	switch {
 	case s.Goal.Objective.Rises() && a.Passes():
@@ -234,7 +237,7 @@ func (s Seek) between(a, b search.Point) (move, bool) {
 	case !s.Goal.Objective.Rises():
 		ceiling = a.Score
 	}
-	for _, p := range []search.Point{a, b} {
+	for _, p := range []standings.Point{a, b} {
 		if p.Passes() && s.gain(p.Score, ceiling) < refinement {
 			return move{}, false
 		}
@@ -249,7 +252,7 @@ func (s Seek) between(a, b search.Point) (move, bool) {
 
 // ceilingBelow returns the best score of any load below a point: its own if the objective only
 // rises with the load.
-func (s Seek) ceilingBelow(p search.Point) float64 {
+func (s Seek) ceilingBelow(p standings.Point) float64 {
 	if s.Goal.Objective.Falls() {
 		return math.Inf(1)
 	}

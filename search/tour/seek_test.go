@@ -11,6 +11,7 @@ import (
 	"tuner/measure"
 	"tuner/search"
 	"tuner/search/searchtest"
+	"tuner/search/standings"
 	"tuner/search/tour"
 )
 
@@ -37,7 +38,7 @@ func (m machine) measure(load measure.Load) measure.Measurement {
 // run seeks to the end, and returns the tried levels and the best passing one (0 without one).
 func run(t *testing.T, s tour.Seek, m machine, lead float64) (levels []float64, best float64) {
 	t.Helper()
-	var points []search.Point
+	var points []standings.Point
 	for {
 		step, more := s.Next(points, lead)
 		if !more {
@@ -48,7 +49,7 @@ func run(t *testing.T, s tour.Seek, m machine, lead float64) (levels []float64, 
 		}
 		levels = append(levels, step.Level)
 		load := s.Axis.At(step.Level)
-		points = append(points, s.Goal.Judge(load, m.measure(load)))
+		points = append(points, standings.Judge(s.Goal, load, m.measure(load)))
 	}
 	score := math.Inf(-1)
 	for _, p := range points {
@@ -173,14 +174,14 @@ func TestSeekFindsTheRate(t *testing.T) {
 	for _, best := range []float64{60, 333, 800, 1500} {
 		s := seek(1, 0.050)
 		s.Axis = search.LoadAxis{Rate: true, Any: true, Levels: []float64{50, 100, 200, 400, 800, 1600}, BatchSize: 1}
-		var points []search.Point
+		var points []standings.Point
 		found := 0.0
 		for step, more := s.Next(points, none); more; step, more = s.Next(points, none) {
 			load, capacity, latency := s.Axis.At(step.Level), best/0.8, 10*time.Second
 			if step.Level < capacity {
 				latency = time.Duration(0.010 / (1 - step.Level/capacity) * float64(time.Second))
 			}
-			p := s.Goal.Judge(load, searchtest.Measured(search.Trial{Load: load, Windows: 1}, min(step.Level, capacity), latency))
+			p := standings.Judge(s.Goal, load, searchtest.Measured(search.Trial{Load: load, Windows: 1}, min(step.Level, capacity), latency))
 			if points = append(points, p); p.Passes() {
 				found = max(found, p.Level)
 			}

@@ -8,6 +8,7 @@ import (
 	"math"
 
 	"tuner/search"
+	"tuner/search/standings"
 )
 
 // Tour is the common part of strategies. It visits candidates one by one and seeks the best load of
@@ -15,7 +16,7 @@ import (
 // owner, who adds each event there before calling Tell.
 type Tour struct {
 	settings search.Settings
-	ledger   *search.Ledger
+	ledger   *standings.Ledger
 	phase    search.Phase
 	current  search.Candidate
 	ended    bool
@@ -26,7 +27,7 @@ type Tour struct {
 
 // New returns a tour through candidates in their order. A default tour (search.PhaseDefault) has no
 // leader to beat: all others are compared with the default's best load.
-func New(s search.Settings, l *search.Ledger, phase search.Phase, candidates []search.Candidate) *Tour {
+func New(s search.Settings, l *standings.Ledger, phase search.Phase, candidates []search.Candidate) *Tour {
 	left := candidates
 	return NewLazy(s, l, phase, len(candidates), func() (search.Candidate, bool) {
 		if len(left) == 0 {
@@ -40,7 +41,7 @@ func New(s search.Settings, l *search.Ledger, phase search.Phase, candidates []s
 
 // NewLazy is New with candidates that are made on demand. next returns the next one; false at the
 // end. about is their approximate number.
-func NewLazy(s search.Settings, l *search.Ledger, phase search.Phase, about int, next func() (search.Candidate, bool)) *Tour {
+func NewLazy(s search.Settings, l *standings.Ledger, phase search.Phase, about int, next func() (search.Candidate, bool)) *Tour {
 	first, ok := next()
 	t := &Tour{settings: s, ledger: l, phase: phase, current: first, ended: !ok, next: next, left: about}
 	t.advance()

@@ -8,6 +8,7 @@ import (
 	"tuner/measure"
 	"tuner/search"
 	"tuner/search/posterior"
+	"tuner/search/standings"
 )
 
 // Decide makes the decision from beliefs.
@@ -151,7 +152,7 @@ func (d *decider) dropUnscored(b Beliefs, cells *[]posterior.Cell) {
 
 // isAt reports whether two loads are equal apart from the client batch.
 func isAt(a, b measure.Load) bool {
-	return a.Concurrency == b.Concurrency && a.RequestRate == b.RequestRate
+	return a.Concurrency == b.Concurrency && a.RequestRate == b.RequestRate && a.Scale == b.Scale
 }
 
 // fill reads means and covariances of the objective and of each constraint. The errors of one
@@ -472,12 +473,12 @@ func (d *decider) edge(answer int) *Choice {
 }
 
 // tradeoffs returns the changes of limits that would make a choice acceptable if none keeps them.
-func (d *decider) tradeoffs() search.Tradeoffs {
-	var t search.Tradeoffs
+func (d *decider) tradeoffs() standings.Tradeoffs {
+	var t standings.Tradeoffs
 	for i, c := range d.choices {
 		if d.mayLead(i) {
-			t = t.Add(search.Standing{Candidate: c.Candidate, Load: c.Load,
-				Point: search.Point{Level: c.Load.Level(), Score: c.Score.Mean, Scored: true, Misses: c.Misses}})
+			t = t.Add(standings.Standing{Candidate: c.Candidate, Load: c.Load,
+				Point: standings.Point{Level: c.Load.Level(), Score: c.Score.Mean, Scored: true, Misses: c.Misses}})
 		}
 	}
 	return t

@@ -8,8 +8,11 @@ import (
 	"tuner/search"
 )
 
-// Label returns a metric's short name for people: "p99", "queue time".
+// Label returns a metric's short name for people: "p99", "queue time", "encoder p99".
 func Label(m measure.Metric) string {
+	if model, of := m.Split(); model != "" {
+		return model + " " + Label(of)
+	}
 	switch m {
 	case measure.LatencyAvg:
 		return "mean latency"

@@ -95,10 +95,13 @@ func (d *decider) others(answer int) [][]other {
 }
 
 // HighestScore returns an upper bound of the scores at a load. In an open loop, throughput and
-// goodput cannot exceed the offered rate. The bound is infinite for other objectives and for closed
+// goodput cannot exceed the offered rate. A scale is what is offered. The bound is infinite for other objectives and for closed
 // loops.
 func HighestScore(goal search.Goal, l measure.Load) float64 {
 	terms := goal.Objective.Terms
+	if len(terms) == 1 && terms[0].Metric == measure.Scale && l.Scale > 0 {
+		return terms[0].Signed() * math.Log(l.Scale)
+	}
 	rate := l.RequestRate * float64(max(l.BatchSize, 1))
 	if len(terms) != 1 || rate <= 0 {
 		return math.Inf(1)

@@ -15,6 +15,7 @@ import (
 	"tuner/measure"
 	"tuner/search"
 	"tuner/search/posterior"
+	"tuner/search/standings"
 )
 
 // Confidence is the required probability that the limits hold, unless the user sets another.
@@ -185,7 +186,7 @@ type Verdict struct {
 	// over the answer. It is +Inf if a choice of which nothing is known may be better.
 	More        float64
 	LimitCurves []LimitCurve
-	Tradeoffs   search.Tradeoffs
+	Tradeoffs   standings.Tradeoffs
 }
 
 // Answer returns the choice to deploy: Recommended, else Edge, else Nearest. nil if nothing was

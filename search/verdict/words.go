@@ -273,8 +273,8 @@ func (w Words) Figures(values map[measure.Metric]measure.Estimate) string {
 	var told []measure.Metric
 	for _, metric := range append([]measure.Metric{measure.Throughput, w.Goal.Latency()}, w.Goal.Metrics()...) {
 		e, ok := values[metric]
-		if !ok || slices.Contains(told, metric) {
-			continue
+		if !ok || slices.Contains(told, metric) || metric == measure.Throughput && w.isOfSeveral() || metric == measure.Scale {
+			continue // the load has the scale, and with it the throughputs
 		}
 		told = append(told, metric)
 		text := Interval(metric, e)
@@ -284,6 +284,11 @@ func (w Words) Figures(values map[measure.Metric]measure.Estimate) string {
 		parts = append(parts, text)
 	}
 	return strings.Join(parts, ", ")
+}
+
+// isOfSeveral reports whether the goal is the scale of several models' traffic.
+func (w Words) isOfSeveral() bool {
+	return slices.ContainsFunc(w.Goal.Objective.Terms, func(t search.Term) bool { return t.Metric == measure.Scale })
 }
 
 // Interval prints a value with its 95 % interval, whose ends do not repeat the unit: "31.4 ms

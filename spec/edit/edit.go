@@ -10,7 +10,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"tuner/measure"
-	"tuner/spec"
+	"tuner/spec/goals"
 )
 
 // Fields are set in place of the file's.
@@ -47,7 +47,7 @@ func Profile(text []byte, f Fields) ([]byte, error) {
 	if f.P99 != "" {
 		limits := section(root, "constraints")
 		remove(limits, func(name string) bool {
-			return name == string(measure.LatencyP99) || name == shortP99 || spec.TagMetric(name) == measure.LatencyP99
+			return name == string(measure.LatencyP99) || name == shortP99 || goals.TagMetric(name) == measure.LatencyP99
 		})
 		set(limits, string(measure.LatencyP99), f.P99)
 	}

@@ -7,7 +7,7 @@ import (
 
 	"tuner/measure"
 	"tuner/model/precision/accuracy"
-	"tuner/spec"
+	"tuner/spec/goals"
 )
 
 // otherPercentile matches the names of latency percentiles that have no column of their own.
@@ -25,7 +25,7 @@ func tags(m measure.Metric) []string {
 	if short, isLatency := strings.CutPrefix(string(m), "latency_"); isLatency {
 		list = append(list, short)
 	}
-	for _, t := range spec.MetricTags() {
+	for _, t := range goals.MetricTags() {
 		if t.Metric == m {
 			list = append(list, t.Tag)
 		}
@@ -48,10 +48,17 @@ func metric() Type {
 		Good: []string{"throughput", "latency_p99.9", "perf_latency_p95", "p99", "goodput_50ms", "goodput_2.5ms"}, Bad: []string{"speed", "error_rate", "goodput", "goodput_2s"}}
 }
 
-// weights is the type of a mapping from metrics to weights.
-func weights() Type {
+// orOfSeveral returns the type of a metric that several models may have, too: their scale, or that of a
+// model by its name. A reader knows the names.
+func (t Type) orOfSeveral() Type {
+	t.Schema = fmt.Sprintf(`{"anyOf": [%s, {"const": "scale"}, {"type": "string", "pattern": "^[A-Za-z0-9][A-Za-z0-9_-]*[.][a-z].*$"}]}`, t.Schema)
+	return t
+}
+
+// weights is the type of a mapping from metrics of a type to weights.
+func weights(of Type) Type {
 	return Type{Name: "mapping: metric to number above 0",
-		Schema: fmt.Sprintf(`{"type": "object", "minProperties": 1, "propertyNames": %s, "additionalProperties": %s}`, metric().Schema, positive().Schema),
+		Schema: fmt.Sprintf(`{"type": "object", "minProperties": 1, "propertyNames": %s, "additionalProperties": %s}`, of.Schema, positive().Schema),
 		Good:   []string{"{throughput: 10, latency_p99: 5}"}, Bad: []string{"{}", "{speed: 1}", "{throughput: 0}", "throughput"}}
 }
 

@@ -19,7 +19,7 @@ func Analyze(formats []string) File {
 			{Name: "input", Type: path("out/minilm"), Required: true, Meaning: "The output folder of the campaign."},
 			{Name: "output", Type: path("results"), Without: "`input`", Meaning: "Folder of the results."},
 			{Name: "objective", Type: metric(), Without: "the profile's", Meaning: "The metric by which configurations are ranked. A metric without figures is an error that names those with figures."},
-			{Name: "weights", Type: weights(), Without: "the profile's", Meaning: "Several metrics in place of `objective`, as in [profile.yaml](profile-fields.md#weights)."},
+			{Name: "weights", Type: weights(metric()), Without: "the profile's", Meaning: "Several metrics in place of `objective`, as in [profile.yaml](profile-fields.md#weights)."},
 			{Name: "constraints", Type: limits(false), Without: "the profile's",
 				Meaning: "Limits in place of all constraints of the profile, except that of accuracy, which was decided before anything was measured. `{}` is none."},
 			price("the profile's"),
@@ -172,7 +172,9 @@ func sweepFields() []Field {
 	const variants = "space: {precision: [fp32, int8]}"
 	limit := Type{Name: "mapping: `accuracy` to `{metric, min}` or `{metric, max}`", Schema: limits(true).Schema,
 		Good: []string{"{accuracy: {metric: cosine, min: 0.99}}"}, Bad: []string{"{speed: {max: 1}}"}}
-	return []Field{shared["model"], config, opLibraries(), shared["name"], output,
+	model := shared["model"]
+	model.Instead = ""
+	return []Field{model, config, opLibraries(), shared["name"], output,
 		{Name: "measure", Type: words(spec.SweepLatency, spec.SweepThroughput), Default: spec.SweepLatency,
 			Meaning: "`latency` is the mean compute time of one execution, by one session with one client. `throughput` counts the rows per second of all sessions, none of them ever idle."},
 		{Name: "batch", Type: whole(1, 1<<20), Default: "1", Unit: "rows", Meaning: "Rows in one execution."},

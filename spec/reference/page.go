@@ -37,7 +37,7 @@ func (f Field) section(b *bytes.Buffer) {
 	case f.IsNamed:
 		kind = "mapping: a name of your own to the fields below"
 	case f.SameAs != "":
-		kind = fmt.Sprintf("section with the fields of [%s](#%s)", f.SameAs, f.SameAs)
+		kind = fmt.Sprintf("section with the fields of [%s](#%s)", f.SameAs, strings.ReplaceAll(f.SameAs, ".", ""))
 	case f.Type.isZero():
 		kind = "section"
 	case len(f.Fields) > 0:
@@ -48,6 +48,8 @@ func (f Field) section(b *bytes.Buffer) {
 		item(b, "Unit", f.Unit)
 	}
 	switch {
+	case f.Required && f.Instead != "":
+		item(b, "Required", "this, or `"+f.Instead+"`")
 	case f.Required:
 		item(b, "Required", "")
 	case f.Default != "":

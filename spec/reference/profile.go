@@ -19,7 +19,7 @@ func Profile() File {
 		Intro: "`tuner profile -f profile.yaml` and `tuner run -f profile.yaml` read this file. [profile.yaml](profile.md) explains how its parts work together. " +
 			"`tuner init MODEL` writes one with values for your machine.",
 		Fields: []Field{
-			{Name: "model", Type: path("model.onnx"), Required: true, Meaning: "An ONNX file, or a Triton model folder. A folder's model file and config.pbtxt are used."},
+			{Name: "model", Type: path("model.onnx"), Required: true, Instead: "models", Meaning: "An ONNX file, or a Triton model folder. A folder's model file and config.pbtxt are used."},
 			{Name: "config", Type: path("config.pbtxt"), Without: "Triton's auto-completion makes the default from the model",
 				Meaning: "The config.pbtxt of the default configuration, for an ONNX file. Auto-completion makes two CPU instances on all cores, and batches up to 4 where the model has a batch dimension."},
 			opLibraries(),
@@ -46,14 +46,20 @@ func Profile() File {
 				arrivalsField(),
 				{Name: "client_batch_size", Type: whole(1, 0), Default: "1", Unit: "inferences", Meaning: "Inferences in one request."},
 			}, inputs(true))},
-			{Name: "objective", Type: metric(), Default: "throughput", Meaning: "The metric that the search improves. With `mode: online` the default is the latency."},
-			{Name: "weights", Type: weights(), Without: "`objective` alone",
+			{Name: "objective", Type: metric().orOfSeveral(), Default: "throughput",
+				Meaning: "The metric that the search improves. With `mode: online` the default is the latency. With `models` it is `scale`: how far the traffic can grow while every limit is kept."},
+			{Name: "weights", Type: weights(metric().orOfSeveral()), Without: "`objective` alone",
 				Meaning: "Several metrics in place of `objective`. Scores are on a log scale: with `{throughput: 10, latency_p99: 5}`, twice the throughput outweighs twice the latency by 10 : 5."},
 			{Name: "constraints", Type: limits(true), Without: "none, except `accuracy: {metric: cosine, min: 0.99}` where other precisions are searched",
 				Meaning: "Limits that a configuration must keep. `throughput` and goodputs take `min`, `gpu_utilization` takes both, every other metric takes `max`. A bare latency is in milliseconds, and a bare size in megabytes. " +
 					"`accuracy: {metric, min}` or `{metric, max}` limits how far the outputs of a variant may differ from the original's. See [Accuracy](profile.md#accuracy)."},
 			price("none: the metric `cost` is unknown"),
 			accuracySection(),
+			severalModels(),
+			{Name: "scale", With: twoModels, Type: scales(), Default: "{min: 0.25, max: 8}",
+				Meaning: "With `models`: the factors by which the traffic of all models is multiplied. In a range, neighbouring factors differ by 4.4 %."},
+			{Name: "isolation", With: twoModels, Type: list(words("shared")), Default: "shared",
+				Meaning: "With `models`: how they share the cores. `shared`: all compute on all cores."},
 		},
 	}
 }
@@ -62,6 +68,51 @@ func Profile() File {
 func opLibraries() Field {
 	return Field{Name: addon.FileField, Type: list(path("operators/libortextensions.so")), Without: "none",
 		Meaning: "Libraries with operators that the model uses beside ONNX Runtime's. Their code runs in the server. A config.pbtxt may only name libraries of this list. See [custom operators](../how-to/custom-operators.md)."}
+}
+
+// twoModels are lines of a profile of several models.
+const twoModels = "models: {encoder: {model: a.onnx, load: {request_rate: 120}, constraints: {latency_p99: 50ms}}, ranker: {model: b.onnx, load: {request_rate: 900}, constraints: {latency_p99: 5ms}}}"
+
+// severalModels describes the section of several models.
+func severalModels() Field {
+	const load, limit = "load: {request_rate: 9}", "constraints: {latency_p99: 5ms}"
+	const beside = "model: a.onnx, " + load + ", " + limit
+	return Field{Name: "models", IsNamed: true, Without: "one model: `model`", Meaning: "Several models on one server, under the names by which they are served, in place of `model`. " +
+		"They are measured together, each with its own traffic. Names have letters, digits, `_` and `-`. See [several models](../how-to/several-models.md).", Fields: []Field{
+		{Name: "NAME", Fields: []Field{
+			{Name: "model", Type: path("minilm.onnx"), Required: true, Beside: load + ", " + limit, Meaning: "As [model](#model). A file may serve under one name only."},
+			{Name: "config", Type: path("config.pbtxt"), Without: "Triton's auto-completion", Beside: beside, Meaning: "As [config](#config)."},
+			{Name: "load", Required: true, Beside: "model: a.onnx, " + limit, Fields: append([]Field{
+				{Name: "concurrency", Type: whole(1, 0), Unit: "requests in flight", Without: "an open loop, with `request_rate`", Meaning: "The model's clients at scale 1: a closed loop. A scale multiplies them, rounded."},
+				{Name: "request_rate", Type: whole(1, 10_000_000), Unit: "requests per second", Without: "a closed loop, with `concurrency`", Meaning: "The model's traffic at scale 1: an open loop. A scale multiplies it."},
+				{Name: "arrivals", Beside: "request_rate: 50", Default: "poisson", Type: arrivalsOfSeveral(), Meaning: "As [load.arrivals](#loadarrivals), without those that repeat."},
+				{Name: "client_batch_size", Type: whole(1, 0), Default: "1", Beside: "request_rate: 50", Unit: "inferences", Meaning: "Inferences in one request."},
+			}, Field{Name: "inputs", SameAs: "load.inputs", Fields: inputs(true).Fields, Beside: "request_rate: 50", Without: "random values that the model accepts"}), Meaning: "The model's own traffic: one rate, or one number of clients."},
+			withoutDefault(space(), beside),
+			{Name: "constraints", Type: Type{Name: "as [constraints](#constraints), without `memory`, `cpu`, `gpu_*`, `energy` and `cost`, which are the server's", Schema: limits(true).Schema,
+				Good: []string{"{latency_p99: 50ms, throughput: 9}", "{latency_p90: {max: 20ms}}"}, Bad: []string{"{speed: {max: 1}}"}},
+				Without: "none", Beside: "model: a.onnx, " + load, Meaning: "The model's own limits. Where the objective is the scale, each model needs a limit on a latency: without one its traffic could grow without an end."},
+			{Name: "accuracy", SameAs: "accuracy", Fields: accuracySection().Fields, Beside: beside + ", space: {precision: [fp32, int8]}", Without: "the defaults of [accuracy](#accuracy)"},
+		}},
+	}}
+}
+
+// withoutDefault returns the section of knobs as a field of one of several models.
+func withoutDefault(space Field, beside string) Field {
+	return Field{Name: space.Name, SameAs: space.Name, Fields: space.Fields, Type: Type{}, Others: space.Others, Beside: beside, Without: "tuner's default space for the model"}
+}
+
+// arrivalsOfSeveral is the type of arrivals that do not repeat.
+func arrivalsOfSeveral() Type {
+	return Type{Name: "`poisson`, `constant`, or `{gamma: {cv: NUMBER}}`", Schema: arrivalsField().Type.Schema, Good: []string{"constant", "{gamma: {cv: 2}}"}, Bad: []string{"bursty"}}
+}
+
+// scales is the type of the factors of several models' traffic.
+func scales() Type {
+	const factor = `{"type": "number", "minimum": 0.01, "maximum": 1000}`
+	return Type{Name: "number from 0.01 to 1000; or a list; or `{min: …, max: …}`",
+		Schema: fmt.Sprintf(`{"anyOf": [%[1]s, {"type": "array", "minItems": 1, "uniqueItems": true, "items": %[1]s}, {"type": "object", "additionalProperties": false, "properties": {"min": %[1]s, "max": %[1]s}}]}`, factor),
+		Good:   []string{"2", "[0.5, 1, 2]", "{min: 0.5, max: 4}", "{max: 3}"}, Bad: []string{"0", "[1, 1]", "many", "{most: 3}", "1001"}}
 }
 
 // servedName describes the served name of a model.

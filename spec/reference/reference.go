@@ -30,6 +30,8 @@ type Field struct {
 	With     string // required lines of the file, as YAML
 	Fields   []Field
 	Required bool
+	// Instead is the field of the same mapping that takes the place of a required one; "" if none does.
+	Instead string
 	// SameAs is the path of a field with the same Fields. Pages describe them there.
 	SameAs string
 	// IsNamed means that the user names the entries of this mapping. Fields[0] stands for each

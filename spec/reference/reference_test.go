@@ -77,7 +77,7 @@ func TestPagesAreGenerated(t *testing.T) {
 func (k kind) document(path []string, f needy, value string) string {
 	lines := []string{}
 	given := func(name string) bool {
-		return name == path[0] || strings.Contains("\n"+f.With, "\n"+name+":")
+		return name == path[0] || strings.Contains("\n"+f.With, "\n"+name+":") || k.isReplaced(name, path[0], f.With)
 	}
 	for _, line := range strings.Split(k.minimum, "\n") {
 		if name, _, _ := strings.Cut(line, ":"); !given(name) {
@@ -100,6 +100,16 @@ func (k kind) document(path []string, f needy, value string) string {
 		}
 	}
 	return strings.Join(append(lines, text), "\n") + "\n"
+}
+
+// isReplaced reports whether a required line is replaced by a field, or by its requirements.
+func (k kind) isReplaced(name, field, with string) bool {
+	for _, f := range k.file.Fields {
+		if f.Name == name && f.Instead != "" {
+			return field == f.Instead || strings.Contains("\n"+with, "\n"+f.Instead+":")
+		}
+	}
+	return false
 }
 
 // needy is a field with the requirements of its sections, from the outermost on.
@@ -210,7 +220,7 @@ func (k kind) without(path []string, f needy) string {
 	}
 	lines := []string{f.With}
 	for _, line := range strings.Split(k.minimum, "\n") {
-		if name, _, _ := strings.Cut(line, ":"); !strings.Contains("\n"+f.With, "\n"+name+":") {
+		if name, _, _ := strings.Cut(line, ":"); !strings.Contains("\n"+f.With, "\n"+name+":") && !k.isReplaced(name, path[0], f.With) {
 			lines = append(lines, line)
 		}
 	}

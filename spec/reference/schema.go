@@ -25,16 +25,22 @@ type object map[string]any
 
 // section returns the schema of a mapping of fields.
 func section(fields []Field, others []Others) object {
-	properties, required := object{}, []string{}
+	properties, required, either := object{}, []string{}, []any{}
 	for _, f := range fields {
 		properties[f.Name] = f.schema()
-		if f.Required {
+		switch {
+		case f.Required && f.Instead != "":
+			either = append(either, object{"required": []string{f.Name}}, object{"required": []string{f.Instead}})
+		case f.Required:
 			required = append(required, f.Name)
 		}
 	}
 	o := object{"type": "object", "additionalProperties": false, "properties": properties}
 	if len(required) > 0 {
 		o["required"] = required
+	}
+	if len(either) > 0 {
+		o["oneOf"] = either
 	}
 	patterns := object{}
 	for _, other := range others {

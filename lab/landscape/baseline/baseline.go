@@ -13,6 +13,7 @@ import (
 
 	"tuner/search"
 	"tuner/search/plan"
+	"tuner/search/standings"
 )
 
 // Names lists the strategies.
@@ -21,7 +22,7 @@ func Names() []string { return []string{"exhaustive", "tpe", "gp-bo"} }
 // New returns a campaign with the named strategy inside.
 func New(name string, s search.Settings) (*plan.Plan, error) {
 	var problem error
-	p, err := plan.Around(s, func(l *search.Ledger, candidates *search.Candidates) plan.Explorer {
+	p, err := plan.Around(s, func(l *standings.Ledger, candidates *search.Candidates) plan.Explorer {
 		points := newPoints(s, l, candidates.All())
 		switch name {
 		case "exhaustive":
@@ -48,13 +49,13 @@ func New(name string, s search.Settings) (*plan.Plan, error) {
 // points is the space as a list of points, and the common part of all baselines.
 type points struct {
 	settings   search.Settings
-	ledger     *search.Ledger
+	ledger     *standings.Ledger
 	candidates []search.Candidate
 	index      map[string]int // index of a candidate, by key
 	ordinal    []bool         // by knob: its values are numbers or durations
 }
 
-func newPoints(s search.Settings, l *search.Ledger, candidates []search.Candidate) points {
+func newPoints(s search.Settings, l *standings.Ledger, candidates []search.Candidate) points {
 	p := points{settings: s, ledger: l, candidates: candidates, index: make(map[string]int, len(candidates))}
 	for i, c := range candidates {
 		p.index[c.Key()] = i

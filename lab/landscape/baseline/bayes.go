@@ -11,6 +11,7 @@ import (
 
 	"tuner/measure"
 	"tuner/search"
+	"tuner/search/standings"
 )
 
 // bayes is Bayesian optimization like in a generic tuner. It has a Gaussian process for the score
@@ -32,7 +33,7 @@ type observation struct {
 	at     point
 	values []float64 // by model; NaN if unknown
 	pooled measure.Measurement
-	judged search.Point
+	judged standings.Point
 	trials int
 }
 
@@ -127,7 +128,7 @@ func (b *bayes) Tell(e search.Event) {
 	o.trials++
 	o.pooled.Windows = append(slices.Clone(o.pooled.Windows), e.Measurement.Windows...)
 	o.pooled.Memory = max(o.pooled.Memory, e.Measurement.Memory)
-	o.values, o.judged = b.values(o.pooled), b.settings.Goal.Judge(e.Trial.Load, o.pooled)
+	o.values, o.judged = b.values(o.pooled), standings.Judge(b.settings.Goal, e.Trial.Load, o.pooled)
 	b.learn()
 }
 

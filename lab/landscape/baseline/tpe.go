@@ -11,6 +11,7 @@ import (
 	sampler "github.com/c-bata/goptuna/tpe"
 
 	"tuner/search"
+	"tuner/search/standings"
 )
 
 // tpe is goptuna's tree-structured Parzen estimator over the knobs and the load, with its defaults,
@@ -131,7 +132,7 @@ func (t *tpe) Tell(e search.Event) {
 	if t.pending == nil || e.Trial.Phase != search.PhaseSearch {
 		return
 	}
-	p := t.settings.Goal.Judge(e.Trial.Load, e.Measurement)
+	p := standings.Judge(t.settings.Goal, e.Trial.Load, e.Measurement)
 	value := missing
 	switch {
 	case p.Passes():

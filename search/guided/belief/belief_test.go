@@ -11,6 +11,7 @@ import (
 	"tuner/search/guided/pools"
 	"tuner/search/guided/predict"
 	"tuner/search/guided/tuning"
+	"tuner/search/standings"
 )
 
 func atMost(m measure.Metric, limit float64) search.Constraint {
@@ -21,7 +22,7 @@ func atMost(m measure.Metric, limit float64) search.Constraint {
 func of(goal search.Goal) *Beliefs {
 	s := search.Settings{Space: search.Space{Load: search.LoadAxis{Levels: []float64{1}, BatchSize: 1}}, Goal: goal}
 	n, held := tuning.Default(), footprint.New(s.Space)
-	p := pools.New(s.Space, search.NewLedger(goal), s.Space.Candidates(), held, n)
+	p := pools.New(s.Space, standings.NewLedger(goal), s.Space.Candidates(), held, n)
 	return New(s, p, predict.New(s, p, n), held, n)
 }
 

@@ -16,12 +16,13 @@ import (
 	"tuner/search/guided/service"
 	"tuner/search/guided/tuning"
 	"tuner/search/queuesim"
+	"tuner/search/standings"
 )
 
 // Pools holds the considered part of a space. It reads the ledger of its owner.
 type Pools struct {
 	space      search.Space
-	ledger     *search.Ledger
+	ledger     *standings.Ledger
 	candidates *search.Candidates
 	held       *footprint.Model
 	tuning     tuning.Tuning
@@ -42,7 +43,7 @@ type Pools struct {
 
 // New returns the pools of a space, or a part of them, without measurements. The owner of the
 // footprint model records their memory.
-func New(space search.Space, l *search.Ledger, candidates *search.Candidates, held *footprint.Model, n tuning.Tuning) *Pools {
+func New(space search.Space, l *standings.Ledger, candidates *search.Candidates, held *footprint.Model, n tuning.Tuning) *Pools {
 	s := &Pools{space: space, ledger: l, candidates: candidates, held: held, tuning: n, anchors: service.NewAnchors(space.Facts.Mix), byKey: map[string]*Pool{}, byName: map[string]*Engine{}}
 	s.findWidest()
 	s.enterSpace()

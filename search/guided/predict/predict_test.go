@@ -15,6 +15,7 @@ import (
 	"tuner/search/guided/service"
 	"tuner/search/guided/tuning"
 	"tuner/search/queuesim"
+	"tuner/search/standings"
 )
 
 // settings returns a space with one batcher and engines with the given thread numbers, each with
@@ -33,7 +34,7 @@ func settings(threads ...search.Value) search.Settings {
 
 func newPredictor(s search.Settings) *Predictor {
 	n := tuning.Default()
-	return New(s, pools.New(s.Space, search.NewLedger(s.Goal), s.Space.Candidates(), footprint.New(s.Space), n), n)
+	return New(s, pools.New(s.Space, standings.NewLedger(s.Goal), s.Space.Candidates(), footprint.New(s.Space), n), n)
 }
 
 // opens makes a pool ready with one instance's service times: seconds for a batch of 1, 2 and 4.

@@ -11,6 +11,7 @@ import (
 	"tuner/search"
 	"tuner/search/plan"
 	"tuner/search/searchtest"
+	"tuner/search/standings"
 	"tuner/search/tour"
 )
 
@@ -22,7 +23,7 @@ const most = 8
 type Backwards struct{ *tour.Tour }
 
 // New returns the strategy.
-func New(s search.Settings, l *search.Ledger, candidates *search.Candidates) Backwards {
+func New(s search.Settings, l *standings.Ledger, candidates *search.Candidates) Backwards {
 	list := candidates.All()
 	slices.Reverse(list)
 	return Backwards{tour.New(s, l, search.PhaseSearch, list[:min(most, len(list))])}
@@ -32,7 +33,7 @@ func New(s search.Settings, l *search.Ledger, candidates *search.Candidates) Bac
 func (b Backwards) Notes() []string { return []string{"The space was searched from its end."} }
 
 // row is the strategy's row for plan.Strategies.
-var row = plan.Strategy{Name: "backwards", IsExhaustive: true, New: func(s search.Settings, l *search.Ledger, c *search.Candidates) plan.Explorer {
+var row = plan.Strategy{Name: "backwards", IsExhaustive: true, New: func(s search.Settings, l *standings.Ledger, c *search.Candidates) plan.Explorer {
 	return New(s, l, c)
 }}
 
@@ -80,7 +81,7 @@ func TestLargeSpaceNeedsABudget(t *testing.T) {
 		s.Space.Knobs = append(s.Space.Knobs, search.Knob{Name: "session." + name, Scope: search.ScopeEngine, Values: []search.Value{"1", "2", "3", "4", "5"}})
 	}
 	made := row
-	made.New = func(s search.Settings, l *search.Ledger, _ *search.Candidates) plan.Explorer {
+	made.New = func(s search.Settings, l *standings.Ledger, _ *search.Candidates) plan.Explorer {
 		return Backwards{tour.New(s, l, search.PhaseSearch, nil)}
 	}
 	if _, err := made.Plan(s); err == nil || !strings.Contains(err.Error(), "the backwards has") {

@@ -1,4 +1,6 @@
-package spec
+// Package goals reads objectives, constraints and prices in the user's files. It stands beside the other
+// readers below package spec, and knows no other field of a file.
+package goals
 
 import (
 	"fmt"
@@ -55,18 +57,21 @@ const (
 	anyGoodput    = "goodput_Nms"
 )
 
+// AccuracyField is the name of the constraint that limits how far outputs differ from the original's.
+const AccuracyField = "accuracy"
+
 // latencyPrefix begins the names of latencies. A goal may leave it out.
 const latencyPrefix = "latency_"
 
-// metric reads the name of a metric, or its tag in Model Analyzer. others are additional allowed
+// Metric reads the name of a metric, or its tag in Model Analyzer. others are additional allowed
 // names, which the caller handles.
-func metric(v document.Value, others ...string) (measure.Metric, bool) {
+func Metric(v document.Value, others ...string) (measure.Metric, bool) {
 	name := v.Node.Value
 	if m := TagMetric(name); m != "" {
 		return m, true
 	}
 	for _, m := range []measure.Metric{measure.Metric(name), latencyPrefix + measure.Metric(name)} { // reports say "p99"
-		if _, known := m.Info(); known {
+		if _, known := m.Info(); known && isPlain(m) {
 			return m, true
 		}
 	}
@@ -75,13 +80,19 @@ func metric(v document.Value, others ...string) (measure.Metric, bool) {
 	switch near := words.Nearest(name, known); {
 	case strings.HasPrefix(name, "goodput"):
 		e.Hint = "name the limit on the latency in milliseconds: " + goodputExample(name)
-	case name == accuracyField:
+	case name == AccuracyField:
 		e.Problem, e.Hint = "cannot be accuracy, which is only a constraint", "write constraints: {accuracy: {metric: cosine, min: 0.99}}"
 	case near != "":
 		e.Hint = fmt.Sprintf("did you mean %q?", near)
 	}
 	v.Fail(e)
 	return "", false
+}
+
+// isPlain reports whether a metric is one of a single model: without a model's name, and no scale.
+func isPlain(m measure.Metric) bool {
+	model, of := m.Split()
+	return model == "" && of != measure.Scale
 }
 
 // goodputExample returns the metric that a wrong name of a goodput most likely means.
@@ -93,9 +104,9 @@ func goodputExample(name string) string {
 	return "goodput_50ms"
 }
 
-// goalMetric is metric for goals and gates, which limit failed requests in their own way.
-func goalMetric(v document.Value, others ...string) (measure.Metric, bool) {
-	m, ok := metric(v, others...)
+// OfGoal is metric for goals and gates, which limit failed requests in their own way.
+func OfGoal(v document.Value, others ...string) (measure.Metric, bool) {
+	m, ok := Metric(v, others...)
 	if m == measure.ErrorRate && !v.IsRecorded() {
 		v.Fail(document.Error{Problem: "has a fixed limit: a load at which more than 1 % of the requests fail satisfies nothing", Hint: "remove it"})
 		return "", false
@@ -103,34 +114,34 @@ func goalMetric(v document.Value, others ...string) (measure.Metric, bool) {
 	return m, ok
 }
 
-// single returns the objective with one metric.
-func single(m measure.Metric) search.Objective {
+// Single returns the objective with one metric.
+func Single(m measure.Metric) search.Objective {
 	return search.Objective{Terms: []search.Term{{Metric: m, Weight: 1}}}
 }
 
-// objective reads one metric.
-func objective(v document.Value) search.Objective {
+// Objective reads one metric.
+func Objective(v document.Value) search.Objective {
 	if len(v.Node.Content) > 0 {
 		v.Fail(document.Error{Problem: "must be one metric", Hint: "several, weighted: weights: {throughput: 10, latency_p99: 5}"})
 		return search.Objective{}
 	}
-	m, ok := goalMetric(v)
+	m, ok := OfGoal(v)
 	if !ok {
 		return search.Objective{}
 	}
-	return single(m)
+	return Single(m)
 }
 
-// weights reads {metric: weight}.
-func weights(v document.Value) search.Objective {
+// Weights reads {metric: weight}.
+func Weights(v document.Value) search.Objective {
 	var o search.Objective
 	var seen []measure.Metric
 	v.Mapping(nil, func(key, v document.Value) bool {
-		m, known := goalMetric(key)
+		m, known := OfGoal(key)
 		if !known {
 			return true
 		}
-		seen = appendMetric(key, seen, m)
+		seen = AppendMetric(key, seen, m)
 		if w, ok := v.Number("a weight above 0"); ok {
 			o.Terms = append(o.Terms, search.Term{Metric: m, Weight: w})
 		}
@@ -142,8 +153,8 @@ func weights(v document.Value) search.Objective {
 	return o
 }
 
-// appendMetric appends m. It reports m if it was named already, maybe by its other name.
-func appendMetric(v document.Value, seen []measure.Metric, m measure.Metric) []measure.Metric {
+// AppendMetric appends m. It reports m if it was named already, maybe by its other name.
+func AppendMetric(v document.Value, seen []measure.Metric, m measure.Metric) []measure.Metric {
 	if slices.Contains(seen, m) {
 		v.Fail(document.Error{Problem: fmt.Sprintf("names the metric %s a second time", m), Hint: "keep one of the two"})
 		return seen
@@ -151,21 +162,21 @@ func appendMetric(v document.Value, seen []measure.Metric, m measure.Metric) []m
 	return append(seen, m)
 }
 
-// constraints reads {metric: {min | max}}. The result is not nil, so that "no constraint" differs
+// Constraints reads {metric: {min | max}}. The result is not nil, so that "no constraint" differs
 // from "not set". accuracy reads the constraint of that name, which limits no measured metric.
-func constraints(v document.Value, accuracy func(document.Value)) []search.Constraint {
+func Constraints(v document.Value, accuracy func(document.Value)) []search.Constraint {
 	list := []search.Constraint{}
 	var seen []measure.Metric
 	v.Mapping(nil, func(key, v document.Value) bool {
-		if key.Node.Value == accuracyField {
+		if key.Node.Value == AccuracyField {
 			accuracy(v)
 			return true
 		}
-		m, known := goalMetric(key, accuracyField)
+		m, known := OfGoal(key, AccuracyField)
 		if !known {
 			return true
 		}
-		seen = appendMetric(key, seen, m)
+		seen = AppendMetric(key, seen, m)
 		if c, ok := constraint(v, m); ok {
 			list = append(list, c)
 		}
@@ -236,8 +247,8 @@ func bound(v document.Value, unit measure.Unit) (float64, bool) {
 	return v.Number(fmt.Sprintf("a number above 0, in %s", unit))
 }
 
-// price reads {per_hour}, the cost of an hour of the machine. It returns 0 after a mistake.
-func price(v document.Value) float64 {
+// Price reads {per_hour}, the cost of an hour of the machine. It returns 0 after a mistake.
+func Price(v document.Value) float64 {
 	price := 0.0
 	given := v.Mapping([]document.Field{{Name: "per_hour", Read: func(v document.Value) { price, _ = v.Number("a number above 0, in any currency") }}}, nil)
 	if _, has := given["per_hour"]; !has && v.Node.Kind == yaml.MappingNode {
@@ -246,8 +257,8 @@ func price(v document.Value) float64 {
 	return price
 }
 
-// checkPrice reports a cost without a price.
-func checkPrice(given map[string]document.Value) {
+// CheckPrice reports a cost without a price.
+func CheckPrice(given map[string]document.Value) {
 	if _, has := given["price"]; has {
 		return
 	}
@@ -263,19 +274,28 @@ func checkPrice(given map[string]document.Value) {
 	}
 }
 
-// confidenceAllowed describes the allowed probabilities. A limit that is missed as often as it is
+// ConfidenceAllowed describes the allowed probabilities. A limit that is missed as often as it is
 // kept is not kept. No measurement is certain.
-const confidenceAllowed = "a probability between 0.5 and 1, such as 0.9"
+const ConfidenceAllowed = "a probability between 0.5 and 1, such as 0.9"
 
 // IsConfidence reports whether a probability is allowed.
 func IsConfidence(p float64) bool { return p > 0.5 && p < 1 }
 
-// confidence reads the probability with which constraints must hold.
-func confidence(v document.Value, target *float64) {
+// Confidence reads the probability with which constraints must hold.
+func Confidence(v document.Value, target *float64) {
 	p, ok := v.Float()
 	if !ok || !IsConfidence(p) {
-		v.Fail(document.Error{Problem: "must be a probability", Allowed: confidenceAllowed})
+		v.Fail(document.Error{Problem: "must be a probability", Allowed: ConfidenceAllowed})
 		return
 	}
 	*target = p
+}
+
+// mapped applies f to each element.
+func mapped[A, B any](list []A, f func(A) B) []B {
+	result := make([]B, len(list))
+	for i, x := range list {
+		result[i] = f(x)
+	}
+	return result
 }

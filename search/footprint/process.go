@@ -1,9 +1,10 @@
-package search
+package footprint
 
 import (
 	"slices"
 
 	"tuner/measure"
+	"tuner/search"
 )
 
 // Process is the running engine process of a campaign, reconstructed from the trials. It keeps the
@@ -17,7 +18,7 @@ type Process struct {
 }
 
 // During returns the process of an event's trial, before the trial.
-func (p Process) During(e Event) Process {
+func (p Process) During(e search.Event) Process {
 	if pool := e.Trial.Candidate.PoolKey(); p.Pool != pool || e.Trial.Fresh || e.Measurement.Times.Launch > 0 {
 		return Process{Pool: pool}
 	}
@@ -25,21 +26,21 @@ func (p Process) During(e Event) Process {
 }
 
 // After returns the running process after an event.
-func (p Process) After(e Event, s Space) Process {
+func (p Process) After(e search.Event, s search.Space) Process {
 	m := e.Measurement
 	if m.Failure != nil && m.Failure.Stage != measure.StageLoad {
 		return Process{}
 	}
 	p = p.During(e)
 	if m.Failure == nil {
-		p.Batch, p.last = max(p.Batch, e.largest(s)), m
+		p.Batch, p.last = max(p.Batch, largest(e, s)), m
 	}
 	return p
 }
 
 // largest returns the largest batch that the event's trial may have made.
-func (e Event) largest(s Space) int {
-	if e.Trial.Phase == PhaseService {
+func largest(e search.Event, s search.Space) int {
+	if e.Trial.Phase == search.PhaseService {
 		largest := 0
 		for i := range e.Measurement.Windows {
 			size, _ := e.Trial.SizeOf(i)
@@ -53,18 +54,18 @@ func (e Event) largest(s Space) int {
 // Burdens reports whether the goal depends on a candidate's memory and the process cannot show it,
 // because it keeps memory of larger batches. If the process is within a limit, the candidate is
 // too.
-func (p Process) Burdens(c Candidate, s Settings) bool {
+func (p Process) Burdens(c search.Candidate, s search.Settings) bool {
 	if p.Pool != c.PoolKey() || p.Batch <= s.Space.MaxBatch(c) {
 		return false
 	}
-	return slices.ContainsFunc(s.Goal.Objective.Terms, func(t Term) bool { return IsMemory(t.Metric) }) ||
+	return slices.ContainsFunc(s.Goal.Objective.Terms, func(t search.Term) bool { return search.IsMemory(t.Metric) }) ||
 		slices.ContainsFunc(s.Goal.Constraints, p.isInDoubt)
 }
 
 // isInDoubt reports whether the process's memory leaves open if a configuration with smaller
 // batches satisfies a constraint.
-func (p Process) isInDoubt(c Constraint) bool {
-	if !IsMemory(c.Metric) {
+func (p Process) isInDoubt(c search.Constraint) bool {
+	if !search.IsMemory(c.Metric) {
 		return false
 	}
 	bytes, known := p.last.Value(c.Metric)

@@ -1,4 +1,6 @@
-package spec
+// Package secrets hides what may be secret in the text of a profile, before a journal has it. It stands
+// below package spec, and knows a profile's fields only by their names.
+package secrets
 
 import (
 	"bytes"
@@ -18,10 +20,10 @@ var (
 	optionOfName  = regexp.MustCompile(`(?s)^(--?[^=]+=)(.+)$`)
 )
 
-// WithoutSecrets returns a profile's text for a journal. It removes the values of header fields
+// Without returns a profile's text for a journal. It removes the values of header fields
 // except $NAME, those of variables and options with secret-sounding names, and users and queries of
 // URLs. A text without any of these does not change. Others lose their layout.
-func WithoutSecrets(text []byte) []byte {
+func Without(text []byte) []byte {
 	var doc yaml.Node
 	if err := yaml.Unmarshal(text, &doc); err != nil || len(doc.Content) == 0 {
 		return text // not a profile, so it is not stored
@@ -40,23 +42,6 @@ func WithoutSecrets(text []byte) []byte {
 	return b.Bytes()
 }
 
-// WithoutSecrets hides the same parts in a runner, for the comparison of two runners.
-func (r Runner) WithoutSecrets() Runner {
-	var options []string
-	for _, o := range r.Args {
-		options = append(options, hideOption(o))
-	}
-	r.Args = options
-	if r.Environment != nil {
-		variables := make(map[string]string, len(r.Environment))
-		for name, value := range r.Environment {
-			variables[name] = hideVariable(name, value)
-		}
-		r.Environment = variables
-	}
-	return r
-}
-
 // hideIn hides possible secrets in the mapping of a runner. It reports whether there were any.
 func hideIn(runner *yaml.Node) bool {
 	isHiding := false
@@ -70,11 +55,11 @@ func hideIn(runner *yaml.Node) bool {
 	hide(childOf(runner, "metrics_url"), hideURL)
 	eachOf(childOf(runner, "headers"), func(_ string, value *yaml.Node) { hide(value, hideHeader) })
 	eachOf(childOf(runner, "environment"), func(name string, value *yaml.Node) {
-		hide(value, func(text string) string { return hideVariable(name, text) })
+		hide(value, func(text string) string { return Variable(name, text) })
 	})
 	if args := childOf(runner, "args"); args != nil && args.Kind == yaml.SequenceNode {
 		for _, n := range args.Content {
-			hide(n, hideOption)
+			hide(n, Option)
 		}
 	}
 	return isHiding
@@ -87,20 +72,21 @@ func hideHeader(value string) string {
 	return hidden
 }
 
-func hideVariable(name, value string) string {
+// Variable hides the value of a variable whose name sounds secret.
+func Variable(name, value string) string {
 	if value == "" || !secretName.MatchString(name) {
 		return value
 	}
 	return hidden
 }
 
-// hideOption hides the value of --NAME=VALUE.
-func hideOption(option string) string {
+// Option hides the value of --NAME=VALUE where the name sounds secret.
+func Option(option string) string {
 	parts := optionOfName.FindStringSubmatch(option)
 	if parts == nil {
 		return option
 	}
-	return parts[1] + hideVariable(parts[1], parts[2])
+	return parts[1] + Variable(parts[1], parts[2])
 }
 
 func hideURL(url string) string {

@@ -1,4 +1,4 @@
-package search_test
+package standings_test
 
 import (
 	"math"
@@ -10,11 +10,12 @@ import (
 	"tuner/measure"
 	"tuner/search"
 	"tuner/search/searchtest"
+	"tuner/search/standings"
 )
 
 // told adds the outcome of a configuration at a concurrency. A throughput of 0 is a failure to
 // start.
-func told(l *search.Ledger, name search.Value, concurrency int, throughput float64, latency time.Duration) {
+func told(l *standings.Ledger, name search.Value, concurrency int, throughput float64, latency time.Duration) {
 	t := search.Trial{
 		Candidate: search.NewCandidate(search.Setting{Knob: search.KnobInstanceCount, Value: name}),
 		Load:      measure.Load{Concurrency: concurrency, BatchSize: 1},
@@ -38,7 +39,7 @@ func within(p99 float64) search.Goal {
 func TestLedgerRanksConfigurationsByTheirBestLoad(t *testing.T) {
 	t.Parallel()
 	ms := time.Millisecond
-	l := search.NewLedger(within(0.050))
+	l := standings.NewLedger(within(0.050))
 	if _, ok := l.Leader(); ok || !math.IsInf(l.Lead(), -1) {
 		t.Error("an empty ledger has a leader")
 	}
@@ -64,7 +65,7 @@ func TestLedgerRanksConfigurationsByTheirBestLoad(t *testing.T) {
 		t.Error("ranking (-want +got):\n" + diff)
 	}
 	leader, ok := l.Leader()
-	if !ok || leader.Candidate.Key() != "instance_count=best" || !near(l.Lead(), math.Log(400)) {
+	if !ok || leader.Candidate.Key() != "instance_count=best" || math.Abs(l.Lead()-math.Log(400)) > 0.01 {
 		t.Errorf("leader is %v with %v, %t", leader.Candidate, l.Lead(), ok)
 	}
 	dead := search.NewCandidate(search.Setting{Knob: search.KnobInstanceCount, Value: "dead"})
@@ -80,7 +81,7 @@ func TestLedgerRanksConfigurationsByTheirBestLoad(t *testing.T) {
 // does not start.
 func TestLedgerTakesNoPointsFromServiceTrials(t *testing.T) {
 	t.Parallel()
-	l := search.NewLedger(within(0.050))
+	l := standings.NewLedger(within(0.050))
 	trial := search.Trial{
 		Candidate: search.NewCandidate(search.Setting{Knob: search.KnobInstanceCount, Value: "2"}), Load: measure.Load{Concurrency: 2, BatchSize: 1},
 		Windows: 2, Window: 200 * time.Millisecond, Phase: search.PhaseService, Sizes: []int{1, 2},

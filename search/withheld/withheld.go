@@ -1,4 +1,6 @@
-package search
+// Package withheld says how much CPU time others took from a configuration in a measurement, by its
+// threads and its patience. It stands above package search, and the posterior and reports read it.
+package withheld
 
 import (
 	"cmp"
@@ -6,6 +8,7 @@ import (
 
 	"tuner/measure"
 	"tuner/ort/provider"
+	"tuner/search"
 )
 
 // Withheld is the CPU time that others took from a candidate in a measurement.
@@ -28,11 +31,14 @@ func (w Withheld) Beside(log float64) float64 {
 	return -math.Log1p((1 - w.Patience) * math.Expm1(-log))
 }
 
-// Withheld returns the CPU time that others took from a candidate in a measurement. `instances` is
+// Of returns the CPU time that others took from a candidate in a measurement. `instances` is
 // the number of instances that may compute at once. A neighbour on cores that few threads leave
 // idle takes nothing.
-func (s Space) Withheld(c Candidate, instances int, m measure.Measurement) Withheld {
-	return Withheld{m.WithheldOf(s.Facts.Cores, s.usable(c, instances, m)), patience(instances, m)}
+func Of(s search.Space, c search.Candidate, instances int, m measure.Measurement) Withheld {
+	if s.IsSeveral() { // who waits for whom is each model's own matter
+		return Withheld{Log: m.Whole().Withheld(s.Facts.Cores)}
+	}
+	return Withheld{m.WithheldOf(s.Facts.Cores, usable(s, c, instances, m)), patience(instances, m)}
 }
 
 // patience returns Withheld.Patience. The mean time of a request is by Little's law. patience is 0
@@ -58,9 +64,9 @@ func patience(instances int, m measure.Measurement) float64 {
 // of an instance uses one core at most, and clients use the time they used. No more instances
 // compute than requests are in flight. 0: all, if the number of threads is not set, or GPUs
 // compute.
-func (s Space) usable(c Candidate, instances int, m measure.Measurement) float64 {
-	threads, err := s.Value(c, KnobIntraOpThreads).Int()
-	if err != nil || threads <= 0 || cmp.Or(s.Value(c, KnobExecutionProvider), provider.CPU) != provider.CPU {
+func usable(s search.Space, c search.Candidate, instances int, m measure.Measurement) float64 {
+	threads, err := s.Value(c, search.KnobIntraOpThreads).Int()
+	if err != nil || threads <= 0 || cmp.Or(s.Value(c, search.KnobExecutionProvider), provider.CPU) != provider.CPU {
 		return 0
 	}
 	clients, inFlight, seconds := 0.0, 0.0, 0.0

@@ -1,31 +1,35 @@
-package search
+// Package standings keeps what a campaign has measured so far: each load of a configuration, judged by
+// the goal (Point), each configuration at its best load (Ledger), and what a constraint costs
+// (Tradeoffs). It stands between package search and the strategies, which read it. It decides nothing.
+package standings
 
 import (
 	"math"
 	"slices"
 
 	"tuner/measure"
+	"tuner/search"
 )
 
 // Point is the result of one load of a configuration, judged by the goal.
 type Point struct {
-	Level   float64 // on the load axis
-	Score   float64 // 0 unless Scored
-	Scored  bool    // the measurement has every metric of the objective
-	Misses  []Miss  // the constraints that it misses
-	IsLate  bool    // no answer came within the limit of a goodput in the objective
+	Level   float64       // on the load axis
+	Score   float64       // 0 unless Scored
+	Scored  bool          // the measurement has every metric of the objective
+	Misses  []search.Miss // the constraints that it misses
+	IsLate  bool          // no answer came within the limit of a goodput in the objective
 	Failure *measure.Failure
 }
 
 // Judge applies the goal to a measurement at a load.
-func (g Goal) Judge(load measure.Load, m measure.Measurement) Point {
+func Judge(g search.Goal, load measure.Load, m measure.Measurement) Point {
 	score, ok := g.Score(m)
-	return Point{Level: load.Level(), Score: score, Scored: ok, Misses: g.Misses(m), Failure: m.Failure, IsLate: !ok && g.isLate(m)}
+	return Point{Level: load.Level(), Score: score, Scored: ok, Misses: g.Misses(m), Failure: m.Failure, IsLate: !ok && isLate(g, m)}
 }
 
 // isLate reports whether a goodput of the objective is 0.
-func (g Goal) isLate(m measure.Measurement) bool {
-	return slices.ContainsFunc(g.Objective.Terms, func(t Term) bool {
+func isLate(g search.Goal, m measure.Measurement) bool {
+	return slices.ContainsFunc(g.Objective.Terms, func(t search.Term) bool {
 		value, isKnown := m.Value(t.Metric)
 		return t.Metric.IsGoodput() && isKnown && value == 0
 	})
@@ -60,7 +64,7 @@ func (p Point) Better(q Point) bool {
 // Standing is a configuration at its best load so far: the best within the constraints, else the
 // nearest to them.
 type Standing struct {
-	Candidate   Candidate
+	Candidate   search.Candidate
 	Load        measure.Load
 	Point       Point
 	Measurement measure.Measurement
@@ -68,7 +72,7 @@ type Standing struct {
 
 // Ledger holds a campaign's results so far, by configuration. It is for one goroutine.
 type Ledger struct {
-	goal    Goal
+	goal    search.Goal
 	entries map[string]*entry // by candidate key
 	order   []*entry          // as first measured
 	leader  *entry            // nil while no configuration passes
@@ -83,21 +87,21 @@ type entry struct {
 }
 
 // NewLedger returns an empty ledger. The goal judges its points.
-func NewLedger(g Goal) *Ledger {
+func NewLedger(g search.Goal) *Ledger {
 	return &Ledger{goal: g, entries: map[string]*entry{}, pools: map[string]string{}}
 }
 
 // Add records the outcome of a trial. A service trial adds no point to its configuration. It counts
 // only if the pool's engine process does not start.
-func (l *Ledger) Add(e Event) {
+func (l *Ledger) Add(e search.Event) {
 	c := e.Trial.Candidate
 	if f := e.Measurement.Failure; f != nil && f.Stage == measure.StageStart {
 		l.pools[c.PoolKey()] = f.Reason
 	}
-	if e.Trial.Phase == PhaseService {
+	if e.Trial.Phase == search.PhaseService {
 		return
 	}
-	now := Standing{c, e.Trial.Load, l.goal.Judge(e.Trial.Load, e.Measurement), e.Measurement}
+	now := Standing{c, e.Trial.Load, Judge(l.goal, e.Trial.Load, e.Measurement), e.Measurement}
 	known, ok := l.entries[c.Key()]
 	if !ok {
 		known = &entry{best: now}
@@ -116,7 +120,7 @@ func (l *Ledger) Add(e Event) {
 
 // Points returns the points of a configuration in the order of its trials; the caller must not
 // change them.
-func (l *Ledger) Points(c Candidate) []Point {
+func (l *Ledger) Points(c search.Candidate) []Point {
 	if known, ok := l.entries[c.Key()]; ok {
 		return known.points
 	}
@@ -124,7 +128,7 @@ func (l *Ledger) Points(c Candidate) []Point {
 }
 
 // Best returns a configuration at its best load; false if it was not measured.
-func (l *Ledger) Best(c Candidate) (Standing, bool) {
+func (l *Ledger) Best(c search.Candidate) (Standing, bool) {
 	if known, ok := l.entries[c.Key()]; ok {
 		return known.best, true
 	}
@@ -171,7 +175,7 @@ func (l *Ledger) Len() int { return len(l.order) }
 
 // PoolFailure returns the reason why the engine process of a candidate's pool does not start; false
 // if it is unknown.
-func (l *Ledger) PoolFailure(c Candidate) (string, bool) {
+func (l *Ledger) PoolFailure(c search.Candidate) (string, bool) {
 	reason, ok := l.pools[c.PoolKey()]
 	return reason, ok
 }

@@ -1,4 +1,4 @@
-package search_test
+package standings_test
 
 import (
 	"testing"
@@ -9,6 +9,7 @@ import (
 	"tuner/measure"
 	"tuner/search"
 	"tuner/search/searchtest"
+	"tuner/search/standings"
 )
 
 // strict asks for at least 500 infer/s at a p99 of at most 20 ms.
@@ -23,7 +24,7 @@ func strict() search.Goal {
 func TestShortfallNamesWhatWouldHaveToGive(t *testing.T) {
 	t.Parallel()
 	const ms = time.Millisecond
-	l := search.NewLedger(strict())
+	l := standings.NewLedger(strict())
 	if text := l.Shortfall(); text != nil {
 		t.Errorf("an empty ledger says %q", text)
 	}
@@ -60,7 +61,7 @@ func TestTradeoffsAreOfKnownFigures(t *testing.T) {
 		"unknown": {Constraint: searchtest.AtMost(measure.CPU, 1), Violation: 1, Missing: true},
 		"refused": {Constraint: search.Constraint{Metric: measure.ErrorRate, Max: &limit}, Value: 0.2, Violation: 19},
 	} {
-		got := search.Tradeoffs{}.Add(search.Standing{Point: search.Point{Scored: true, Misses: []search.Miss{miss}}})
+		got := standings.Tradeoffs{}.Add(standings.Standing{Point: standings.Point{Scored: true, Misses: []search.Miss{miss}}})
 		if len(got) != 0 || got.String() != "" {
 			t.Errorf("%s: %v", name, got)
 		}

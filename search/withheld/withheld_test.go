@@ -1,4 +1,4 @@
-package search
+package withheld
 
 import (
 	"math"
@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"tuner/measure"
+	"tuner/search"
 )
 
 // A neighbour on one of two cores takes half of the CPU time of a configuration with as many
@@ -14,22 +15,22 @@ import (
 func TestWithheldGoesByThreads(t *testing.T) {
 	t.Parallel()
 	m := measure.Measurement{Windows: []measure.Window{{Duration: time.Second, Foreign: 0.5, EngineCPU: time.Second}}}
-	one := NewCandidate(Setting{KnobIntraOpThreads, "1"})
+	one := search.NewCandidate(search.Setting{Knob: search.KnobIntraOpThreads, Value: "1"})
 	clients := measure.Measurement{Windows: []measure.Window{{Duration: time.Second, Foreign: 0.5, EngineCPU: time.Second / 2, ClientCPU: time.Second / 2}}}
 	// two neighbours on two cores; with one request in flight, one instance computes
 	chain := measure.Window{Duration: time.Second, Foreign: 0.75, EngineCPU: time.Second / 2, InFlight: 1}
 	busy := chain
 	busy.InFlight = 4
-	s := Space{Facts: Facts{Cores: 2}}
+	s := search.Space{Facts: search.Facts{Cores: 2}}
 	for name, c := range map[string]struct{ got, want float64 }{
-		"one in flight":    {s.Withheld(one, 2, measure.Measurement{Windows: []measure.Window{chain}}).Taken(), math.Ln2},
-		"four in flight":   {s.Withheld(one, 2, measure.Measurement{Windows: []measure.Window{busy}}).Taken(), math.Log(4)},
-		"all cores":        {s.Withheld(Candidate{}, 1, m).Taken(), math.Ln2},
-		"one thread":       {s.Withheld(one, 1, m).Taken(), 0},
-		"two instances":    {s.Withheld(one, 2, m).Taken(), math.Ln2},
-		"with its clients": {s.Withheld(one, 1, clients).Taken(), math.Log(1.5)}, // 1.5 of 2 cores were usable, and 1 was left
-		"on a GPU":         {s.Withheld(one.With(KnobExecutionProvider, "cuda"), 1, m).Taken(), math.Ln2},
-		"no window":        {s.Withheld(one, 1, measure.Measurement{}).Taken(), 0},
+		"one in flight":    {Of(s, one, 2, measure.Measurement{Windows: []measure.Window{chain}}).Taken(), math.Ln2},
+		"four in flight":   {Of(s, one, 2, measure.Measurement{Windows: []measure.Window{busy}}).Taken(), math.Log(4)},
+		"all cores":        {Of(s, search.Candidate{}, 1, m).Taken(), math.Ln2},
+		"one thread":       {Of(s, one, 1, m).Taken(), 0},
+		"two instances":    {Of(s, one, 2, m).Taken(), math.Ln2},
+		"with its clients": {Of(s, one, 1, clients).Taken(), math.Log(1.5)}, // 1.5 of 2 cores were usable, and 1 was left
+		"on a GPU":         {Of(s, one.With(search.KnobExecutionProvider, "cuda"), 1, m).Taken(), math.Ln2},
+		"no window":        {Of(s, one, 1, measure.Measurement{}).Taken(), 0},
 	} {
 		if math.Abs(c.got-c.want) > 1e-9 {
 			t.Errorf("%s: %g, want %g", name, c.got, c.want)
@@ -57,7 +58,7 @@ func TestWithheldFromPatientRequests(t *testing.T) {
 			Duration: time.Second, Foreign: 0.75, EngineCPU: time.Second / 2, InFlight: c.inFlight, Requests: 10,
 			Server: measure.ServerStats{Requests: 10, Inferences: 10, Executions: 10, Queue: 10 * c.queue, ComputeInfer: 10 * c.infer},
 		}
-		got := Space{Facts: Facts{Cores: 2}}.Withheld(Candidate{}, 1, measure.Measurement{Windows: []measure.Window{w, w}}).Taken()
+		got := Of(search.Space{Facts: search.Facts{Cores: 2}}, search.Candidate{}, 1, measure.Measurement{Windows: []measure.Window{w, w}}).Taken()
 		if want := -math.Log(c.left); math.Abs(got-want) > 1e-9 {
 			t.Errorf("%s: %g, want %g", name, got, want)
 		}
