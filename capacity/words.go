@@ -40,9 +40,9 @@ func (f *Fleet) Replicas() string {
 // day".
 func CostText(f *Fleet) string {
 	if f.Cost > 0 {
-		return fmt.Sprintf("cost %.4g a day", f.Cost)
+		return fmt.Sprintf("cost %.2f a day", f.Cost)
 	}
-	return fmt.Sprintf("%.4g replica hours a day", f.Hours)
+	return fmt.Sprintf("%.1f replica hours a day", f.Hours)
 }
 
 // percent describes a share with the digits that tell it from 1.

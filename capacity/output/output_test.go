@@ -33,7 +33,7 @@ func plan() capacity.Plan {
 	return capacity.Plan{
 		Format: capacity.Format, Status: capacity.Satisfied, Summary: "2 to 14 replicas of config_1 on c7i: cost 12.34 a day.", Model: "minilm",
 		Asked: capacity.Asked{
-			Traffic: "peak 400/s, office hours, for a week", Days: 7, Requests: 1e8, Mean: 123, Peak: 412, Dispersion: 1.5, Limit: 0.05, Share: 0.99,
+			Traffic: "peak 400/s, office hours, for a week", Days: 7, Requests: 1e8, Mean: 12_345, Peak: 41_234.5, Dispersion: 1.5, Limit: 0.05, Share: 0.99,
 			Balancer: "random", Scaler: capacity.HPA, Window: 60, MinReplicas: 1, MaxReplicas: 100, Step: 15, Seed: 1,
 		},
 		Best: best, Alternatives: []capacity.Fleet{cheaper, fixed}, Usual: &usual, Clairvoyant: ideal,

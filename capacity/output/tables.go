@@ -16,11 +16,11 @@ func head(p capacity.Plan) []string {
 	if s.Min == s.Max {
 		lines = append(lines, fmt.Sprintf("A fixed number: %s. A pod starts in %s.", p.Best.Replicas(), duration(s.Startup)))
 	} else {
-		lines = append(lines, fmt.Sprintf("%s: %d to %d replicas, %.4g requests/s per replica as a mean over %s, tolerance %.3g %%, scales down after %s. A pod starts in %s.",
-			scalerName(s.Scaler), s.Min, s.Max, s.Target, duration(s.Window), 100*s.Tolerance, duration(s.Down), duration(s.Startup)))
+		lines = append(lines, fmt.Sprintf("%s: %d to %d replicas, %s requests/s per replica as a mean over %s, tolerance %.3g %%, scales down after %s. A pod starts in %s.",
+			scalerName(s.Scaler), s.Min, s.Max, four(s.Target), duration(s.Window), 100*s.Tolerance, duration(s.Down), duration(s.Startup)))
 	}
 	a := p.Asked
-	return append(lines, fmt.Sprintf("Traffic: %s: %.4g requests/s on average, %.4g at the peak. Balancer: %s.", a.Traffic, a.Mean, a.Peak, a.Balancer))
+	return append(lines, fmt.Sprintf("Traffic: %s: %s requests/s on average, %s at the peak. Balancer: %s.", a.Traffic, four(a.Mean), four(a.Peak), a.Balancer))
 }
 
 func scalerName(s capacity.Scaler) string {
@@ -58,7 +58,7 @@ func fleets(p capacity.Plan) table {
 			replicas = fmt.Sprint(f.Scaling.Min)
 		}
 		t.rows = append(t.rows, []string{
-			f.About, f.Configuration, replicas, fmt.Sprintf("%.4g", value), fmt.Sprintf("%.2f ×", value/chosen),
+			f.About, f.Configuration, replicas, four(value), fmt.Sprintf("%.2f ×", value/chosen),
 			percent(f.Within), percent(f.WorstDay), fmt.Sprintf("%.3g", 1000*f.P99),
 		})
 	}
@@ -94,6 +94,14 @@ func candidates(p capacity.Plan) table {
 func number(x float64) string {
 	if x == 0 {
 		return ""
+	}
+	return four(x)
+}
+
+// four writes a number with four significant digits, or all of a larger one, without an exponent.
+func four(x float64) string {
+	if x >= 1000 {
+		return fmt.Sprintf("%.0f", x)
 	}
 	return fmt.Sprintf("%.4g", x)
 }
