@@ -151,8 +151,8 @@ func (m machine) run(t *testing.T, replays bool) (*plan.Plan, []search.Event) {
 	return nil, nil
 }
 
-// The scale of the answer is near the best of all configurations, although the search measures a part of
-// them.
+// The scale of the answer is within 10 % of the best of all configurations, although the search measures
+// a part of them. Levels differ by 4.4 %, and the search leaves gaps of up to 10 %.
 func TestFindsTheBestScale(t *testing.T) {
 	t.Parallel()
 	for _, work := range [][2]time.Duration{
@@ -165,7 +165,7 @@ func TestFindsTheBestScale(t *testing.T) {
 			t.Errorf("work %v: no answer after %d trials", work, len(events))
 			continue
 		}
-		if got, best := answer.Load.Level(), m.best(); got < 0.95*best || got > best {
+		if got, best := answer.Load.Level(), m.best(); got < 0.90*best || got > best {
 			t.Errorf("work %v: the answer's scale is %.3f after %d trials (%s), the best is %.3f", work, got, len(events), answer.Candidate, best)
 		}
 	}
