@@ -3,9 +3,7 @@
 # fetches KServe's CRD. All sources come from the Go module proxy, so no containers or packages are
 # needed. The first run takes several minutes, later ones no time. Usage:
 #
-#   lab/scripts/controlplane.sh FOLDER [cluster]
-#
-# With "cluster" it also builds the controller manager, the scheduler and kubectl, with which jobs run.
+#   lab/scripts/controlplane.sh FOLDER
 set -euo pipefail
 
 KUBERNETES=v1.36.3
@@ -16,7 +14,7 @@ PROMETHEUS=v0.310.0 # as in conformance/deployment/go.mod
 
 mkdir -p "$1"
 dir=$(cd "$1" && pwd)
-stamp="$dir/.$KUBERNETES-$ETCD-$HELM-$KSERVE-$PROMETHEUS${2:+-$2}"
+stamp="$dir/.$KUBERNETES-$ETCD-$HELM-$KSERVE-$PROMETHEUS"
 test -f "$stamp" && exit 0
 echo "==> conformance: building etcd, kube-apiserver, helm and promtool (some minutes)" >&2
 
@@ -45,11 +43,6 @@ for staged in $(sed -n 's#^\t\(k8s.io/[^ ]*\) => ./staging/.*#\1#p' "$source"); 
 done
 version="-X k8s.io/component-base/version.gitVersion=$KUBERNETES -X k8s.io/component-base/version.gitMajor=1 -X k8s.io/component-base/version.gitMinor=36"
 build k8s.io/kubernetes/cmd/kube-apiserver kube-apiserver "$version"
-if [ "${2:-}" = cluster ]; then
-	for program in kube-controller-manager kube-scheduler kubectl; do
-		build "k8s.io/kubernetes/cmd/$program" "$program" "$version -X k8s.io/client-go/pkg/version.gitVersion=$KUBERNETES"
-	done
-fi
 
 module etcd
 go mod edit -require "go.etcd.io/etcd/server/v3@$ETCD"
