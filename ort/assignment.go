@@ -7,8 +7,6 @@ import (
 	"fmt"
 	"slices"
 	"unsafe"
-
-	"tuner/ort/provider"
 )
 
 // recordAssignment is the session entry that makes ONNX Runtime record which provider took which
@@ -52,20 +50,20 @@ func (s *Session) Assignment() ([]Assigned, error) {
 }
 
 // addSubgraph counts the nodes of one part of the graph.
-func (t table) addSubgraph(list []Assigned, subgraph unsafe.Pointer) ([]Assigned, error) {
+func (r *Runtime) addSubgraph(list []Assigned, subgraph unsafe.Pointer) ([]Assigned, error) {
 	var class *C.char
 	var nodes *unsafe.Pointer
 	var count C.size_t
-	if err := t.check(C.api_subgraph(t.api, subgraph, &class, &nodes, &count)); err != nil {
+	if err := r.check(C.api_subgraph(r.api, subgraph, &class, &nodes, &count)); err != nil {
 		return nil, err
 	}
-	name := provider.FromORT(C.GoString(class))
+	name := r.nameOf(C.GoString(class))
 	i := slices.IndexFunc(list, func(a Assigned) bool { return a.Provider == name })
 	if i < 0 {
 		list, i = append(list, Assigned{Provider: name, Ops: map[string]int{}}), len(list)
 	}
 	for _, node := range unsafe.Slice(nodes, int(count)) {
-		op, err := t.operator(node)
+		op, err := r.operator(node)
 		if err != nil {
 			return nil, err
 		}

@@ -38,7 +38,7 @@ func (o SessionOptions) providerNames() []string {
 
 // appendProvider appends an execution provider to the order of preference.
 func (r *Runtime) appendProvider(options *binding.SessionOptions, p Provider) error {
-	if !slices.Contains(r.providers, p.Name) {
+	if !slices.Contains(r.providers, p.Name) && p.Name != provider.PlugIn {
 		return fmt.Errorf("cannot use execution provider %q: ONNX Runtime %s (%s) was compiled with %s only",
 			p.Name, r.version, r.library, strings.Join(r.providers, ", "))
 	}
@@ -76,6 +76,8 @@ func (r *Runtime) appendCompiled(options *binding.SessionOptions, p Provider) er
 		return appendCUDA(options, p.Options)
 	case "tensorrt":
 		return appendTensorRT(options, p.Options)
+	case provider.PlugIn:
+		return r.appendPlugIn(options, p.Options)
 	case "dnnl":
 		return r.appendDNNL(options, p.Options)
 	case "coreml":
@@ -114,14 +116,7 @@ func appendTensorRT(options *binding.SessionOptions, settings map[string]string)
 
 // appendDNNL bypasses the binding, which does not support the oneDNN provider.
 func (r *Runtime) appendDNNL(options *binding.SessionOptions, settings map[string]string) error {
-	var keys, values []*C.char
-	defer func() {
-		for _, text := range append(keys, values...) {
-			C.free(unsafe.Pointer(text))
-		}
-	}()
-	for _, key := range slices.Sorted(maps.Keys(settings)) {
-		keys, values = append(keys, C.CString(key)), append(values, C.CString(settings[key]))
-	}
+	keys, values, free := nativePairs(settings)
+	defer free()
 	return r.check(C.api_append_dnnl(r.api, nativeOptions(options), unsafe.SliceData(keys), unsafe.SliceData(values), C.size_t(len(keys))))
 }

@@ -44,6 +44,7 @@ type Runtime struct {
 	version   string
 	providers []string
 	threads   *GlobalThreads // nil: each session has its own
+	plugIn    *plugIn        // nil: no library with a provider was opened
 	env       unsafe.Pointer // OrtEnv, shared with the binding
 	memory    unsafe.Pointer // OrtMemoryInfo of the CPU's memory
 	closing   sync.Once

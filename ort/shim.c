@@ -151,6 +151,29 @@ void *api_append_dnnl(api_table api, void *options, const char *const *keys, con
 	return status;
 }
 
+void *api_plug_in(api_table api, void *env, const char *name, const char *path) {
+	return CALL(kRegisterExecutionProviderLibrary, void *, const char *, const char *)(env, name, path);
+}
+
+void *api_devices(api_table api, void *env, void *const **devices, size_t *count) {
+	return CALL(kGetEpDevices, void *, void *const **, size_t *)(env, devices, count);
+}
+
+const char *api_device_provider(api_table api, void *device) {
+	return ((const char *(*)(const void *))api[kEpDevice_EpName])(device);
+}
+
+int api_device_type(api_table api, void *device) {
+	const void *hardware = ((const void *(*)(const void *))api[kEpDevice_Device])(device);
+	return ((int (*)(const void *))api[kHardwareDevice_Type])(hardware);
+}
+
+void *api_append_device(api_table api, void *options, void *env, void *device, const char *const *keys,
+	const char *const *values, size_t count) {
+	return CALL(kSessionOptionsAppendExecutionProvider_V2, void *, void *, void *const *, size_t, const char *const *, const char *const *, size_t)(
+		options, env, &device, 1, keys, values, count);
+}
+
 void *api_subgraphs(api_table api, void *session, void *const **subgraphs, size_t *count) {
 	return CALL(kSession_GetEpGraphAssignmentInfo, const void *, void *const **, size_t *)(session, subgraphs, count);
 }

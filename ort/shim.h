@@ -66,6 +66,12 @@ enum api_slot {
 	kUpdateDnnlProviderOptions = 241,
 	kReleaseDnnlProviderOptions = 243,
 	kGetResizedStringTensorElementBuffer = 252,
+	kRegisterExecutionProviderLibrary = 301,
+	kGetEpDevices = 303,
+	kSessionOptionsAppendExecutionProvider_V2 = 304,
+	kHardwareDevice_Type = 307,
+	kEpDevice_EpName = 312,
+	kEpDevice_Device = 316,
 	kSession_GetEpGraphAssignmentInfo = 407,
 	kEpAssignedSubgraph_GetEpName = 408,
 	kEpAssignedSubgraph_GetNodes = 409,
@@ -127,6 +133,17 @@ void *api_op_library(api_table api, void *options, const char *path);
 
 // Appends the oneDNN provider to the options' order of preference.
 void *api_append_dnnl(api_table api, void *options, const char *const *keys, const char *const *values, size_t count);
+
+// Opens a library with an execution provider, under a name for the environment.
+void *api_plug_in(api_table api, void *env, const char *name, const char *path);
+// The devices that execution providers offer. ONNX Runtime owns them and the list, which the next call
+// for a library may move.
+void *api_devices(api_table api, void *env, void *const **devices, size_t *count);
+const char *api_device_provider(api_table api, void *device);
+int api_device_type(api_table api, void *device);  // OrtHardwareDeviceType
+// Appends the provider of a device to the options' order of preference.
+void *api_append_device(api_table api, void *options, void *env, void *device, const char *const *keys,
+	const char *const *values, size_t count);
 
 // The parts of the graph that were assigned to a provider, the nodes of a part, and the operator of a
 // node. The session owns them.

@@ -60,6 +60,18 @@ func (o *Options) Libraries() (addon.Libraries, error) {
 	return libraries, nil
 }
 
+// ProviderLibrary returns the path of the library with an execution provider; "" without one.
+func (o *Options) ProviderLibrary() (string, error) {
+	if o.epLibrary == "" {
+		return "", nil
+	}
+	path, err := addon.Absolute(o.epLibrary)
+	if err != nil {
+		return "", exit.Usagef("--ep-library=%w", err)
+	}
+	return path, nil
+}
+
 // GlobalThreads are the thread pools of ONNX Runtime that all models share. 0 threads are one for
 // each core.
 type GlobalThreads struct {

@@ -21,6 +21,7 @@ import (
 type Backend struct {
 	runtime    *ort.Runtime
 	compiled   []string        // execution providers of the library
+	noPlugIn   string          // reason why there is no plug-in provider; "" if there is one
 	libraries  addon.Libraries // with operators that models may use
 	processors *processors
 }
@@ -29,7 +30,7 @@ type Backend struct {
 // sessions. A process has one backend. operators are the libraries with operators that models may
 // name; no other one is opened.
 func New(r *ort.Runtime, operators ...string) *Backend {
-	return &Backend{runtime: r, compiled: r.Providers(), libraries: addon.Libraries{Operators: operators}, processors: newProcessors()}
+	return &Backend{runtime: r, compiled: r.Providers(), noPlugIn: r.MissingPlugIn(), libraries: addon.Libraries{Operators: operators}, processors: newProcessors()}
 }
 
 // NewSession loads the model file.
@@ -76,6 +77,9 @@ func (b *Backend) options(config *modelconfig.Config, in engine.Instance) (ort.S
 	said, err := modelconfig.ORTOptions(config)
 	if err != nil {
 		return ort.SessionOptions{}, fault.Errorf(fault.InvalidArgument, "%v", err)
+	}
+	if err := checkPlugIn(b.noPlugIn, said); err != nil {
+		return ort.SessionOptions{}, err
 	}
 	if err := checkCompiled(b.compiled, said, in); err != nil {
 		return ort.SessionOptions{}, err

@@ -7,11 +7,21 @@ import (
 	"tuner/engine/fault"
 	"tuner/engine/hostpolicy"
 	"tuner/model/modelconfig"
+	"tuner/ort/provider"
 )
 
 // deviceOf returns where an instance's session is made, on the calling thread.
 func deviceOf(in engine.Instance) modelconfig.Device {
 	return modelconfig.Device{OnGPU: in.OnGPU, GPU: in.GPU, Cores: hostpolicy.Cores(), Bound: !in.Policy.IsAny()}
+}
+
+// checkPlugIn refuses the accelerator of a plug-in provider if there is none, with the reason.
+func checkPlugIn(missing string, o modelconfig.Options) error {
+	named := slices.ContainsFunc(slices.Concat(o.CPUAccelerators, o.GPUAccelerators), func(a modelconfig.Accelerator) bool { return a.Name == provider.PlugIn })
+	if missing == "" || !named {
+		return nil
+	}
+	return fault.Errorf(fault.InvalidArgument, "Execution Accelerator '%s' is requested, but %s", provider.PlugIn, missing)
 }
 
 // checkCompiled refuses accelerators for the instance's kind that the library does not have.

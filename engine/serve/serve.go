@@ -12,6 +12,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"os"
 	"os/signal"
 	"slices"
@@ -107,6 +108,9 @@ func RunWith(ctx context.Context, messages io.Writer, o *flags.Options, wrap fun
 	if err != nil {
 		return err
 	}
+	if err := plugIn(runtime, o, log); err != nil {
+		return exit.Leading(err, runtime.Close())
+	}
 	models.Backend, models.GPUs = identity.Beside(wrap(onnxruntime.New(runtime, libraries.Operators...))), usableGPUs(runtime)
 	models.Hold, models.HoldBacklog = held(log, holdVariable), held(log, holdBacklogVariable)
 	models.Tracer = tracer
@@ -136,6 +140,24 @@ func openRuntime(library string, o *flags.Options) (*ort.Runtime, error) {
 		return ort.Open(library)
 	}
 	return ort.OpenWith(library, &ort.GlobalThreads{IntraOp: threads.IntraOp, InterOp: threads.InterOp})
+}
+
+// plugIn opens the operator's library with an execution provider, if there is one. A library without a
+// device for this machine is no error, since the same options may serve other machines.
+func plugIn(runtime *ort.Runtime, o *flags.Options, log *slog.Logger) error {
+	library, err := o.ProviderLibrary()
+	if err != nil || library == "" {
+		return err
+	}
+	if err := runtime.PlugIn(library); err != nil {
+		return exit.Usagef("--ep-library=%q: %w", library, err)
+	}
+	if missing := runtime.MissingPlugIn(); missing != "" {
+		log.Warn("models that name the accelerator plugin are refused", "cause", missing)
+		return nil
+	}
+	log.Info("models may name the accelerator plugin", "provider", runtime.PlugInText())
+	return nil
 }
 
 // onHangup calls act at each SIGHUP, until stop is called. The signal has no other effect, so that

@@ -71,3 +71,16 @@ func TwiceModel(t *testing.T) string {
 	}
 	return path
 }
+
+//go:embed testdata/plugin.c
+var plugIn []byte
+
+// PlugInLibrary compiles a library with an execution provider that runs Add on int32. Without a device
+// it offers none.
+func PlugInLibrary(t *testing.T, hasDevice bool) string {
+	t.Helper()
+	if !hasDevice {
+		return Compile(t, "libidle", append([]byte("#define NO_DEVICE\n"), plugIn...))
+	}
+	return Compile(t, "libexample", plugIn)
+}

@@ -48,10 +48,7 @@ func (l Libraries) Resolve() (Libraries, error) {
 	var problems []error
 	operators := make([]string, len(l.Operators))
 	for i, name := range l.Operators {
-		path, err := filepath.Abs(name)
-		if err == nil {
-			err = checkFile(name, path)
-		}
+		path, err := Absolute(name)
 		switch {
 		case err != nil:
 		case slices.Contains(operators[:i], path):
@@ -69,6 +66,15 @@ func (l Libraries) Resolve() (Libraries, error) {
 		return Libraries{}, nil
 	}
 	return Libraries{operators}, nil
+}
+
+// Absolute returns the absolute path of a library, and refuses what is not a regular file.
+func Absolute(name string) (string, error) {
+	path, err := filepath.Abs(name)
+	if err != nil {
+		return "", fmt.Errorf("%q: %w", name, err)
+	}
+	return path, checkFile(name, path)
 }
 
 // checkFile refuses what is not a regular file.

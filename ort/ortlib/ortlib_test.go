@@ -210,7 +210,7 @@ func TestInstallErrors(t *testing.T) {
 		selector string
 		want     string
 	}{
-		{storeWith(t), "gpu", `cannot install runtime "gpu": for linux/amd64 there are cpu@1.31.1, cpu@1.24.4, openvino@1.24.1, cuda@1.31.1`},
+		{storeWith(t), "gpu", `cannot install runtime "gpu": for linux/amd64 there are cpu@1.31.1, cpu@1.32.0, cpu@1.24.4, openvino@1.24.1, cuda@1.31.1`},
 		{storeWith(t), "cpu@1.0", `cannot install runtime "cpu@1.0"`},
 		{elsewhere, "cpu", "there are no builds for plan9/mips"},
 	}

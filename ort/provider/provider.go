@@ -20,6 +20,12 @@ const (
 	CUDA = "cuda"
 )
 
+// PlugIn is the provider of a library that the operator names, beside those of ONNX Runtime's library.
+const PlugIn = "plugin"
+
+// PlugInDevice is the option that chooses the device of a plug-in provider: CPU, GPU or NPU.
+const PlugInDevice = "device_type"
+
 // Provider is one row of the table.
 type Provider struct {
 	Name  string // in YAML, config.pbtxt and output: openvino

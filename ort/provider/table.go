@@ -128,6 +128,14 @@ var table = []Provider{
 		Device: Device{Option: "MLComputeUnits", Usual: "ALL"},
 		Go:     Call{MapCall, "CoreMLV2"},
 	},
+	{
+		// A library with any provider: its own options are not known here.
+		Name: PlugIn, Title: "the plug-in provider", Class: "PlugIn",
+		Unlisted: true, // the search does not try it
+		Options:  []Option{{Name: PlugInDevice, Form: word("CPU", "GPU", "NPU")}},
+		CPP:      Call{How: NoCall},
+		Go:       Call{How: NoCall},
+	},
 	{Name: "qnn", Title: "QNN", Class: "QNN", Generic: "QNN", Unlisted: true},
 	{Name: "webgpu", Title: "WebGPU", Class: "WebGpu", Generic: "WebGPU", Unlisted: true},
 	{Name: "vitisai", Title: "Vitis AI", Class: "VitisAI", Generic: "VitisAI", Unlisted: true},
