@@ -41,7 +41,7 @@ func (c *cloudOptions) flags(flags *pflag.FlagSet) {
 		c.environment = os.Getenv
 	}
 	c.sageMaker.Flag, c.vertexAI.Flag = "sagemaker-port", "vertex-ai-port"
-	boolFlag(flags, &c.sageMaker.Enabled, "allow-sagemaker", false, "serve Amazon SageMaker's /ping and /invocations; $SAGEMAKER_TRITON_DEFAULT_MODEL_NAME names the model")
+	boolFlag(flags, &c.sageMaker.Enabled, "allow-sagemaker", false, "serve Amazon SageMaker's /ping and /invocations, for the model that its environment names")
 	flags.IntVar(&c.sageMaker.Port, "sagemaker-port", 8080, "port for SageMaker, at the address of HTTP")
 	flags.StringVar(&c.safeRange, "sagemaker-safe-port-range", "", "FIRST-LAST: with SageMaker, no other port may be outside")
 	boolFlag(flags, &c.vertexAI.Enabled, "allow-vertex-ai", c.isPrediction(), "serve Google's Vertex AI under $AIP_HEALTH_ROUTE and $AIP_PREDICT_ROUTE; with AIP_MODE=PREDICTION it is the default, and HTTP and gRPC are off")

@@ -140,16 +140,16 @@ func (s *several) joined(own []search.Candidate) search.Candidate {
 func (s *several) PoolWalk() func() (search.Candidate, bool) {
 	at, n := 0, s.product(func(p candidatesOf) int { return len(p.pools()) })
 	return func() (search.Candidate, bool) {
-		for at < n {
-			own, rest := make([]search.Candidate, len(s.parts)), at
-			for i, p := range slices.Backward(s.parts) {
-				own[i] = p.pools()[rest%len(p.pools())]
-				rest /= len(p.pools())
-			}
-			at++
-			return s.joined(own), true
+		if at == n {
+			return search.Candidate{}, false
 		}
-		return search.Candidate{}, false
+		own, rest := make([]search.Candidate, len(s.parts)), at
+		for i, p := range slices.Backward(s.parts) {
+			own[i] = p.pools()[rest%len(p.pools())]
+			rest /= len(p.pools())
+		}
+		at++
+		return s.joined(own), true
 	}
 }
 
