@@ -12,7 +12,7 @@ import (
 	"tuner/internal/durable"
 )
 
-// Plan is what a fleet will do: for each type of machine the campaigns that its pods run.
+// Plan lists for each type of machine the campaigns that the fleet's pods run.
 type Plan struct {
 	Fleet Fleet
 	Run   string // name of the run: the fleet's name and a digest of all that is measured
@@ -160,7 +160,7 @@ func ParsePart(path string, text []byte) (Part, error) {
 // Attempts is the number of times that an item is tried at most.
 const Attempts = 3
 
-// Cost is what a type of machine costs the tuning itself.
+// Cost has the costs of the tuning itself on a type of machine.
 type Cost struct {
 	Machine     string
 	Pods        int           // campaigns

@@ -2,9 +2,8 @@ package measure
 
 import "fmt"
 
-// Load is the traffic that clients send to the server: a closed loop at a concurrency, an open loop
-// at a request rate, or the traffic of several models at a scale. Exactly one of concurrency, request
-// rate and scale is set.
+// Load is the traffic that clients send to the server. It is a closed loop at a concurrency, an open
+// loop at a request rate, or several models' traffic at a scale. Exactly one of the three is set.
 type Load struct {
 	Concurrency int     `json:"concurrency,omitempty" jsonschema:"minimum=1"`           // requests in flight, ≥ 1
 	RequestRate float64 `json:"request_rate,omitempty" jsonschema:"exclusiveMinimum=0"` // requests per second, > 0

@@ -15,7 +15,7 @@ func deviceOf(in engine.Instance) modelconfig.Device {
 	return modelconfig.Device{OnGPU: in.OnGPU, GPU: in.GPU, Cores: hostpolicy.Cores(), Bound: !in.Policy.IsAny()}
 }
 
-// checkPlugIn refuses the accelerator of a plug-in provider if there is none, with the reason.
+// checkPlugIn refuses the accelerator of a plug-in provider that is missing, with the reason.
 func checkPlugIn(missing string, o modelconfig.Options) error {
 	named := slices.ContainsFunc(slices.Concat(o.CPUAccelerators, o.GPUAccelerators), func(a modelconfig.Accelerator) bool { return a.Name == provider.PlugIn })
 	if missing == "" || !named {

@@ -1,6 +1,6 @@
 // Package objects turns the plan of a fleet into the objects of Kubernetes that carry it out: an
 // account that may only create ConfigMaps, the plan as immutable ConfigMaps, and one Indexed Job for
-// each type of machine. With a policy, a worker may create nothing but the record of its own item.
+// each type of machine. With a policy, a worker may create the record of its own item alone.
 //
 // Objects are values in a fixed order. The package writes no file and asks no cluster.
 package objects

@@ -8,16 +8,16 @@ import (
 	"slices"
 )
 
-// Delivery is what the records of a run say about one item.
+// Delivery joins the records of a run about one item.
 type Delivery struct {
 	Item      Item
-	Result    *Result // of the attempt that counts; nil while there is none
-	Journal   []byte  // of the attempt that counts; empty while there is none
+	Result    *Result // of the attempt that counts; nil without one so far
+	Journal   []byte  // of the attempt that counts; empty without one so far
 	Attempts  []Progress
 	Discarded []string // attempts that delivered and do not count, by UID
 }
 
-// Progress is what an attempt has sent so far.
+// Progress counts the segments that an attempt has sent so far.
 type Progress struct {
 	UID      string
 	Segments int

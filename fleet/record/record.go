@@ -1,5 +1,5 @@
-// Package record is what the pods of a fleet deliver: the journal of each campaign as segments, and a
-// result that says which attempt counts. A record is a ConfigMap of Kubernetes: immutable, created
+// Package record defines the records that the pods of a fleet deliver: the journal of each campaign as
+// segments, and a result that says which attempt counts. A record is a ConfigMap of Kubernetes: immutable, created
 // once, under a name that follows from what it holds. So sending it twice does no harm, and of two
 // attempts of one item the first result counts; the API server decides which that is.
 //

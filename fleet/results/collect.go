@@ -38,7 +38,7 @@ type Campaign struct {
 	Machine   string         `json:"machine"`             // name of the machine type
 	Repeat    int            `json:"repeat"`              // number of the machine of the type, from 1
 	Folder    string         `json:"folder,omitempty"`    // output folder of the campaign, relative to this file; absent without a result
-	Result    *record.Result `json:"result,omitempty"`    // of the attempt that counts; absent while there is none
+	Result    *record.Result `json:"result,omitempty"`    // of the attempt that counts; absent without one so far
 	Discarded []string       `json:"discarded,omitempty"` // attempts that delivered and do not count: UIDs of their pods
 	Price     float64        `json:"price,omitempty"`     // of an hour of the pod; absent if unknown
 }

@@ -30,7 +30,7 @@ type sender struct {
 }
 
 // unsent returns the whole lines of the journal that were not sent. An incomplete last line waits for
-// its rest. Without a journal there is none.
+// its rest. Without a journal it returns nothing.
 func (s *sender) unsent() ([]byte, error) {
 	text, err := os.ReadFile(s.journal)
 	if errors.Is(err, os.ErrNotExist) {

@@ -71,7 +71,7 @@ func isContainer(root fs.FS, environment func(string) string) bool {
 	return environment("KUBERNETES_SERVICE_HOST") != "" || environment("container") != "" || docker == nil || podman == nil
 }
 
-// readLine returns the first line of a file. "": there is none.
+// readLine returns the first line of a file, or "" without one.
 func readLine(root fs.FS, name string) string {
 	text, _ := fs.ReadFile(root, name)
 	line, _, _ := strings.Cut(string(text), "\n")

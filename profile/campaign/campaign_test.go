@@ -122,7 +122,7 @@ func TestResumeReadsThePast(t *testing.T) {
 }
 
 // A journal does not go on silently on another machine of the same type. The last run decides, so a
-// machine may start again between runs. A journal without placements goes on as before.
+// machine may start again between runs. A journal without placements resumes as before.
 func TestResumeElsewhere(t *testing.T) {
 	t.Parallel()
 	at := func(node, boot string) *hostinfo.Placement { return &hostinfo.Placement{Node: node, BootID: boot} }

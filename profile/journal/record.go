@@ -71,7 +71,7 @@ type Header struct {
 	Parts []ModelPart `json:"parts,omitempty"`
 }
 
-// ModelPart is what belongs to one of several models. Its fields are those of Header.
+// ModelPart has the header's fields for one of several models.
 type ModelPart struct {
 	Model      string       `json:"model"`              // name under which the model is served
 	Models     []ModelFile  `json:"models"`             // one per measured precision

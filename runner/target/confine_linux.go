@@ -21,8 +21,9 @@ const firstVictim = "1000"
 // confine bounds the memory of a process and of what it starts from now on, in a control group that
 // allows group bytes: to runner.EngineShare of it and what is never touched. The guard looks ten times
 // a second; this bound holds between two looks, and an allocation then fails instead of ending the
-// container. If memory runs out all the same, the kernel chooses the engine before this program. With GPUs there is no bound, since their drivers map far more address space than they
-// use. It is no error if the system refuses: the guard is left.
+// container. If memory runs out all the same, the kernel chooses the engine before this program.
+// With GPUs there is no bound, since their drivers map far more address space than they use. If the
+// system refuses, the guard is left.
 func confine(pid int, group int64) {
 	_ = os.WriteFile(fmt.Sprintf("/proc/%d/oom_score_adj", pid), []byte(firstVictim), 0)
 	if hasGPU() {

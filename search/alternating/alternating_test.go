@@ -108,7 +108,7 @@ func newMachine(t *testing.T, encoder, ranker time.Duration, budget search.Budge
 	}, map[string]time.Duration{"encoder": encoder, "ranker": ranker}}
 }
 
-// run plays a campaign to its end. At every step a second strategy, which is told all events anew,
+// run plays a campaign to its end. At every step a second strategy, which is told all events again,
 // must ask for the same.
 func (m machine) run(t *testing.T, replays bool) (*plan.Plan, []search.Event) {
 	t.Helper()

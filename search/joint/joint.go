@@ -93,7 +93,7 @@ func times(a, b int) int {
 	return a * b
 }
 
-// product multiplies a number of each part.
+// product multiplies the parts' numbers.
 func (s *several) product(of func(candidatesOf) int) int {
 	n := 1
 	for _, p := range s.parts {

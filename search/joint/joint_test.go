@@ -125,7 +125,7 @@ func TestCandidatesOfSeveralModelsAreTheProduct(t *testing.T) {
 	}
 }
 
-// Other names of the models change nothing but the names.
+// Other names of the models change the names alone.
 func TestNamesChangeNothing(t *testing.T) {
 	t.Parallel()
 	text := func(first, second string) string {

@@ -290,8 +290,8 @@ func (p *Posterior) costOf(cells []Cell) (Joint, bool) {
 	return j, ok
 }
 
-// scaleOf returns the scales of loads of several models. Each is what the load generator offers, and
-// known but for the error that every figure has.
+// scaleOf returns the scales of loads of several models. The load generator offers them, so they
+// are known, except for the error that every figure has.
 func scaleOf(cells []Cell) (Joint, bool) {
 	j := newJoint(len(cells))
 	for i, c := range cells {

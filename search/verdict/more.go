@@ -95,8 +95,8 @@ func (d *decider) others(answer int) [][]other {
 }
 
 // HighestScore returns an upper bound of the scores at a load. In an open loop, throughput and
-// goodput cannot exceed the offered rate. A scale is what is offered. The bound is infinite for other objectives and for closed
-// loops.
+// goodput cannot exceed the offered rate. A scale is the offered one. The bound is infinite for other
+// objectives and for closed loops.
 func HighestScore(goal search.Goal, l measure.Load) float64 {
 	terms := goal.Objective.Terms
 	if len(terms) == 1 && terms[0].Metric == measure.Scale && l.Scale > 0 {

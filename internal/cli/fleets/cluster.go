@@ -35,7 +35,7 @@ func newFleetWorker(con Console) *cobra.Command {
 		Long: `Runs in the pods of a fleet, and only there: the objects of 'tuner fleet manifests' call it. It runs the campaign of the pod's index on its
 machine. It sends the journal as it grows, as ConfigMaps that it may only create.
 
-It ends with exit code 42 if the campaign cannot work on this machine: the model's digest is another one, or the pod has no cores of its own.`,
+It ends with exit code 42 if the campaign cannot work on this machine. The model may have another digest, or the pod no cores of its own.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			program, err := os.Executable()
@@ -72,7 +72,7 @@ func newFleetCollect(con Console) *cobra.Command {
 		Use:   "collect -f fleet.yaml",
 		Short: "Write the journals that a fleet has delivered",
 		Long: `Reads the records of a fleet with kubectl, checks that each journal is whole, and writes it to OUTPUT/MACHINE/MODEL. It changes nothing in the
-cluster: run it twice, from two laptops, or in CI. Each folder is that of a campaign, which 'tuner analyze --input' reads.`,
+cluster: run it twice, from two laptops, or in CI. 'tuner analyze --input' reads each folder, as one campaign.`,
 		Example: "  tuner fleet collect -f fleet.yaml",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -112,8 +112,8 @@ func newFleetStatus(con Console) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "status -f fleet.yaml",
 		Short: "Say what each campaign of a fleet does, in the cluster's own words",
-		Long: `Asks the cluster with kubectl, and changes nothing. A campaign that waits is listed with the scheduler's reason, and one that hangs on a node
-that does not answer with the command that frees it.`,
+		Long: `Asks the cluster with kubectl, and changes nothing. The list has the scheduler's reason for each campaign that waits.
+For a campaign on a node that does not answer, it has the command that frees it.`,
 		Example: "  tuner fleet status -f fleet.yaml",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -173,8 +173,8 @@ func newFleetAnalyze(con Console) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "analyze -f fleet.yaml",
 		Short: "Rank the types of machines for each model: type, configuration, cost",
-		Long: `Ranks what 'tuner fleet collect' has written: for each model the types of machines, the configuration that won on each, and its cost with a 95 %
-interval. It reads the output folder only. With one machine of a type, an interval is about that machine.`,
+		Long: `Ranks what 'tuner fleet collect' has written. For each model it lists the types of machines, with the configuration that won on each. The costs
+have a 95 % interval. It reads the output folder only. With one machine of a type, an interval is about that machine.`,
 		Example: "  tuner fleet analyze -f fleet.yaml\n  tuner fleet analyze -f fleet.yaml --format json",
 		Args:    cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {

@@ -229,7 +229,7 @@ func newFleetManifests(con Console) *cobra.Command {
 	}
 	fleetFile(cmd, &file)
 	cmd.Flags().StringVarP(&dir, "output-folder", "o", "", "`folder` to write")
-	cmd.Flags().BoolVar(&o.Harden, "harden", false, "add a policy of the cluster: a worker may create nothing but immutable records of its own item")
+	cmd.Flags().BoolVar(&o.Harden, "harden", false, "add a policy of the cluster: a worker may create immutable records of its own item alone")
 	return cmd
 }
 

@@ -12,7 +12,7 @@ import (
 // mostSentences bounds the sentences of an example text.
 const mostSentences = 3
 
-// sentences are what example texts are made of: of several lengths, with numbers, marks and words that
+// sentences returns the parts of example texts. They have several lengths, numbers, marks, and words that
 // no vocabulary has, since the time of a tokenizer and the number of its tokens depend on the text.
 func sentences() []string {
 	return []string{
