@@ -21,7 +21,7 @@ type approach struct {
 // settled returns the approach of a trial at a load. It is a ramp to the batches that the engine
 // has not seen yet, and a warm-up until the load is steady.
 func (r *Runner) settled(job Job) approach {
-	levels, ramped := ramp(job, r.pool.ramped)
+	levels, ramped := ramp(job, r.pool.models[job.Model].ramped)
 	return approach{ramp: levels, ramped: ramped, warmUp: r.options.WarmUp, length: windowNeed.length(job)}
 }
 
@@ -67,7 +67,7 @@ func (r *Runner) measureServiceCurve(ctx context.Context, job Job, times *measur
 		one := job
 		one.Requests, one.AnswerSize, one.Load.BatchSize, one.Windows, one.Percentiles = b.Requests, 0, b.Size, 1, nil
 		var m measure.Measurement
-		measured, err := r.runLoad(ctx, one, brief(one), &m)
+		measured, err := r.runLoad(ctx, one, brief, &m)
 		*times = times.Add(m.Times)
 		if err != nil {
 			return windows, err

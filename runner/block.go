@@ -61,6 +61,10 @@ func (r *Runner) block(ctx context.Context, jobs []Job, rounds int) ([]measure.M
 		// Fresh: the engine was launched above; Enough and Percentiles: a single window never has
 		// enough requests for a percentile
 		job.Fresh, job.Enough, job.Percentiles = false, nil, nil
+		job.Parts = slices.Clone(job.Parts)
+		for k := range job.Parts {
+			job.Parts[k].Enough, job.Parts[k].Percentiles = nil, nil
+		}
 		seats[i] = Seat{chair{takers[i]}, job}
 	}
 	taken, err := Turns{Rounds: rounds, Windows: 1}.Take(ctx, seats)
@@ -72,7 +76,7 @@ func (r *Runner) block(ctx context.Context, jobs []Job, rounds int) ([]measure.M
 			return nil, &CrowdedError{f.Reason}
 		}
 		taken[i] = join(opened[i], taken[i])
-		taken[i].Windows = flagFew(taken[i].Windows, jobs[i].Percentiles)
+		taken[i].Windows = jobs[i].flagFew(taken[i].Windows)
 		if len(jobs) > 1 {
 			forgetGPUMemory(taken[i].Windows)
 		}

@@ -19,10 +19,14 @@ type edges struct {
 
 // openEdges starts to sample a pool's engine, until close. A metrics page that cannot be read now
 // is not a failure of the engine: the windows lack its figures.
-func openEdges(ctx context.Context, p *pool, model string, o Options) *edges {
+func openEdges(ctx context.Context, p *pool, parts []Job, o Options) *edges {
+	var models []meter.Subject
+	for _, part := range parts {
+		models = append(models, meter.Subject{Model: meter.Model{Name: part.Model}})
+	}
 	pid := p.engine.PID()
 	m, err := meter.Open(ctx, meter.Options{
-		Control: p.control, Models: []meter.Subject{{Model: meter.Model{Name: model}}}, PID: pid, Remote: o.Elsewhere, GPUs: !o.Elsewhere,
+		Control: p.control, Models: models, PID: pid, Remote: o.Elsewhere, GPUs: !o.Elsewhere,
 		Metrics: o.Metrics, MachineMemory: pid == 0 && o.Metrics != "", Timeout: o.Patience,
 	})
 	if err != nil && ctx.Err() == nil {
@@ -64,18 +68,19 @@ func (s *edges) split(begin, end time.Time) (warmUp, windows time.Duration) {
 	return s.list[1].At.Sub(begin), end.Sub(s.list[1].At)
 }
 
-// complete adds the figures of the readings to the windows, and moves their Start by offset.
-func (s *edges) complete(windows []measure.Window, offset time.Duration) []measure.Window {
+// complete adds the figures of the readings to the windows of a model, by its number, and moves their
+// Start by offset.
+func (s *edges) complete(model int, windows []measure.Window, offset time.Duration) []measure.Window {
 	moved := slices.Clone(windows)
 	for i := range moved {
 		moved[i].Start += offset
 	}
-	return meter.Fill(0, moved, s.list[1:])
+	return meter.Fill(model, moved, s.list[1:])
 }
 
-// rampExecutions returns the executions of the model per second, from before the ramp to the
-// beginning of the first window.
-func (s *edges) rampExecutions() float64 {
+// rampExecutions returns the executions of a model per second, by its number, from before the ramp to
+// the beginning of the first window.
+func (s *edges) rampExecutions(model int) float64 {
 	from, to := s.list[0], s.list[1]
-	return float64(meter.Served(from.Of(0), to.Of(0)).Executions) / to.At.Sub(from.At).Seconds()
+	return float64(meter.Served(from.Of(model), to.Of(model)).Executions) / to.At.Sub(from.At).Seconds()
 }

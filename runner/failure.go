@@ -41,9 +41,22 @@ func (e *overdueError) Error() string { return fmt.Sprintf("%s took more than %v
 // an exit status.
 const exitDelay = 500 * time.Millisecond
 
-// explain returns the failure of the engine that ended a trial. If the engine is not the cause, it
-// returns an error.
+// explain returns the failure of the engine that ended a trial. It names the model that failed, if
+// there are several and that is known. If the engine is not the cause, it returns an error.
 func (r *Runner) explain(ctx context.Context, err error) (*measure.Failure, error) {
+	var part *load.PartError
+	if !errors.As(err, &part) {
+		return r.explained(ctx, err)
+	}
+	failure, other := r.explained(ctx, part.Cause)
+	if errors.As(part.Cause, new(*load.LostError)) { // the connections of all models are lost then
+		return failure, other
+	}
+	return failureOf(part.Model, failure), other
+}
+
+// explained is explain without the model's name.
+func (r *Runner) explained(ctx context.Context, err error) (*measure.Failure, error) {
 	failure, err := r.explainEngine(ctx, err)
 	return r.nameMemory(failure), err
 }

@@ -20,16 +20,31 @@ const (
 // footprint lets every instance of a fresh process execute one of the job's largest batches. It
 // returns the peak of the process's memory. The result is zero if the process is unknown, or if it
 // refuses the batch, since it may still accept smaller ones. footprint fails if the process ended,
-// took too much memory, or did not answer in time. It blocks until all requests are answered.
+// took too much memory, or did not answer in time. It blocks until all requests are answered. Several
+// models execute theirs one after the other. The batch is the sum of theirs then.
 func (r *Runner) footprint(ctx context.Context, job Job, guard *guard) (measure.Footprint, error) {
-	if len(job.Largest.Requests) == 0 || len(guard.pids) == 0 {
-		return measure.Footprint{}, nil
+	batch := 0
+	for _, part := range job.each() {
+		if len(part.Largest.Requests) == 0 || len(guard.pids) == 0 {
+			return measure.Footprint{}, nil
+		}
+		isTaken, err := r.executeLargest(ctx, part)
+		if err != nil || !isTaken {
+			return measure.Footprint{}, job.named(part.Model, err)
+		}
+		batch += part.Largest.Size
 	}
+	return measure.Footprint{Batch: batch, Bytes: guard.readPeak()}, nil
+}
+
+// executeLargest lets every instance of a model execute its largest batch. It returns false if the
+// model refuses it.
+func (r *Runner) executeLargest(ctx context.Context, job Job) (bool, error) {
 	request := job.Largest.Requests[0]
 	request.Model = job.Model
 	encoded, err := r.pool.control.Encode(request)
 	if err != nil {
-		return measure.Footprint{}, &requestError{err}
+		return false, &requestError{err}
 	}
 	begin := time.Now()
 	for range footprintRounds {
@@ -37,16 +52,16 @@ func (r *Runner) footprint(ctx context.Context, job Job, guard *guard) (measure.
 		var refused *api.StatusError
 		if errors.As(err, &refused) && ctx.Err() == nil {
 			r.options.Log.Info("the configuration's memory is unknown, since its largest batch is refused", "batch", job.Largest.Size, "cause", refused.Text)
-			return measure.Footprint{}, nil
+			return false, nil
 		}
 		if err != nil {
-			return measure.Footprint{}, err
+			return false, err
 		}
 		if job.Instances <= 1 || time.Since(begin) >= footprintTime {
 			break
 		}
 	}
-	return measure.Footprint{Batch: job.Largest.Size, Bytes: guard.readPeak()}, nil
+	return true, nil
 }
 
 // round sends a request the given number of times at once. It returns the first error when all are

@@ -63,9 +63,9 @@ func ramp(job Job, ramped int) (levels []int, largest int) {
 	return levels, ramped
 }
 
-// flagFew flags all windows if they hold fewer requests in all than one of the percentiles needs,
-// even for independent requests.
-func flagFew(windows []measure.Window, percentiles []measure.Metric) []measure.Window {
+// holdFew reports whether the windows of a model hold fewer requests in all than one of the percentiles
+// needs, even for independent requests.
+func holdFew(windows []measure.Window, percentiles []measure.Metric) bool {
 	requests, needed := 0, 0
 	for _, w := range windows {
 		requests += w.Requests
@@ -73,11 +73,5 @@ func flagFew(windows []measure.Window, percentiles []measure.Metric) []measure.W
 	for _, p := range percentiles {
 		needed = max(needed, p.Samples())
 	}
-	if requests >= needed {
-		return windows
-	}
-	for i := range windows {
-		windows[i].Flags = append(windows[i].Flags, measure.FlagFew)
-	}
-	return windows
+	return requests < needed
 }

@@ -74,7 +74,7 @@ func TestFlagFew(t *testing.T) {
 		{183, []measure.Metric{measure.LatencyP99}, true},
 		{183, []measure.Metric{measure.LatencyP90, measure.Throughput}, false},
 	} {
-		windows := flagFew([]measure.Window{{Requests: c.requests}, {Requests: c.requests}}, c.metrics)
+		windows := Job{Percentiles: c.metrics}.flagFew([]measure.Window{{Requests: c.requests}, {Requests: c.requests}})
 		if few := len(windows[0].Flags) > 0 && len(windows[1].Flags) > 0; few != c.few {
 			t.Errorf("2 × %d requests for %v: few %t, want %t", c.requests, c.metrics, few, c.few)
 		}

@@ -52,7 +52,7 @@ func (r *Runner) nameMemory(f *measure.Failure) *measure.Failure {
 	}
 	for _, text := range allocationTexts() {
 		if strings.Contains(f.Reason, text) {
-			return &measure.Failure{Stage: measure.StageMemory, Reason: fmt.Sprintf("the engine got no more memory; the control group (the container) allows %.0f MB: %s",
+			return &measure.Failure{Stage: measure.StageMemory, Model: f.Model, Reason: fmt.Sprintf("the engine got no more memory; the control group (the container) allows %.0f MB: %s",
 				float64(r.options.Group)/1e6, f.Reason)}
 		}
 	}

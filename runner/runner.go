@@ -21,7 +21,6 @@ import (
 	"tuner/measure"
 	"tuner/measure/arrivals"
 	"tuner/model/isolation"
-	"tuner/runner/load"
 )
 
 // Options describe how to measure. Zero durations take the defaults.
@@ -108,6 +107,14 @@ type Job struct {
 	MemoryLimit int64 // bytes; an engine that exceeds it is stopped; 0: no limit
 	// latency percentiles for which windows with too few requests are flagged
 	Percentiles []measure.Metric
+
+	// Parts are the jobs of several models, which one process serves from one repository, and whose
+	// loads run together. They have what belongs to a model: Model, Config, Instances, MaxBatch,
+	// Requests, Order, AnswerSize, Load of this model alone, Arrivals, Enough, Largest and Percentiles.
+	// The job itself has the rest. The windows of the measurement have the names of their models. Those
+	// between two edges stand together, in the order of the parts. They end where one part has enough.
+	// Empty: one model, whose fields are the job's own.
+	Parts []Job
 }
 
 // Batches are the requests of a window of a service job.
@@ -118,13 +125,11 @@ type Batches struct {
 
 // check returns an error for a contradictory job. The engine is never the cause.
 func (j Job) check() error {
-	switch {
-	case j.Load.Concurrency < 1 && !(j.Load.RequestRate > 0):
-		return fmt.Errorf("cannot measure at %s: it is neither a concurrency nor a rate", j.Load)
-	case j.Window <= 0 || j.Windows < 1 && len(j.ServiceCurve) == 0:
+	if err := j.checkParts(); err != nil {
+		return err
+	}
+	if j.Window <= 0 || j.Windows < 1 && len(j.ServiceCurve) == 0 {
 		return fmt.Errorf("cannot measure %d windows of %v", j.Windows, j.Window)
-	case len(j.Requests) == 0 && len(j.ServiceCurve) == 0:
-		return errors.New("cannot make a load without requests")
 	}
 	for _, b := range j.ServiceCurve {
 		if b.Size < 1 || len(b.Requests) == 0 {
@@ -138,8 +143,8 @@ func (j Job) check() error {
 type Runner struct {
 	options  Options
 	count    *count
-	pool     *pool // nil if no engine runs
-	prepared prepared
+	pool     *pool               // nil if no engine runs
+	prepared map[string]prepared // by model
 	// runners of the further engines of a block, which share the counts; empty before the first
 	// block
 	bench []*Runner
@@ -157,11 +162,16 @@ type pool struct {
 	launch  int // its ordinal, from 1
 	engine  Engine
 	control api.Client
-	config  string        // loaded configuration; "": none
-	ramped  int           // largest batch that its sessions have executed; 0: none
+	models  map[string]loaded
 	slowest time.Duration // slowest answer of its sessions; 0: none
 	// bytes, the largest value on the metrics page during the last load; 0: unknown
 	memory int64
+}
+
+// loaded is the state of a model in a pool.
+type loaded struct {
+	config string // its configuration; "": none
+	ramped int    // largest batch that its sessions have executed; 0: none
 }
 
 // slowestAnswers bounds the first answer to a further load, as a multiple of the pool's slowest
@@ -226,7 +236,7 @@ func (r *Runner) measureJob(ctx context.Context, job Job) (measure.Measurement, 
 	windows, err := r.measure(ctx, job, &m)
 	m.Launch = r.ordinal()
 	if err == nil {
-		if m.Failure = r.nameMemory(answeredNone(windows, job.Load)); m.Failure == nil {
+		if m.Failure = r.nameMemory(job.unanswered(windows)); m.Failure == nil {
 			m.Windows = windows
 		}
 		return m, nil
@@ -269,14 +279,16 @@ func (r *Runner) Rehearse(ctx context.Context, job Job) (*measure.Failure, error
 	if failure != nil || err != nil {
 		return failure, err
 	}
-	for _, request := range job.Requests {
-		request.Model = job.Model
-		encoded, err := r.pool.control.Encode(request)
-		if err != nil {
-			return nil, err
-		}
-		if err := r.round(ctx, encoded, 1); err != nil {
-			return r.fail(ctx, err)
+	for _, part := range job.each() {
+		for _, request := range part.Requests {
+			request.Model = part.Model
+			encoded, err := r.pool.control.Encode(request)
+			if err != nil {
+				return nil, err
+			}
+			if err := r.round(ctx, encoded, 1); err != nil {
+				return r.fail(ctx, job.named(part.Model, err))
+			}
 		}
 	}
 	return nil, nil
@@ -348,9 +360,9 @@ func (r *Runner) measure(ctx context.Context, job Job, m *measure.Measurement) (
 		return nil, err
 	}
 	if job.Turn {
-		return r.runLoad(ctx, job, r.turn(job), m)
+		return r.runLoad(ctx, job, r.turn, m)
 	}
-	return r.runLoad(ctx, job, r.settled(job), m)
+	return r.runLoad(ctx, job, r.settled, m)
 }
 
 // launch makes sure that the right engine runs. It reports whether it had to start one.
@@ -369,7 +381,7 @@ func (r *Runner) launch(ctx context.Context, job Job) (bool, error) {
 		engine.Stop(context.WithoutCancel(ctx))
 		return false, err
 	}
-	r.pool = &pool{job: job, launch: r.count.launches, engine: engine, control: control}
+	r.pool = &pool{job: job, launch: r.count.launches, engine: engine, control: control, models: map[string]loaded{}}
 	r.options.Log.Debug("engine launched", "launch", r.pool.launch, "pid", engine.PID(), "pool", job.Pool)
 	return true, nil
 }
@@ -383,114 +395,4 @@ func (p *pool) fits(job Job) bool {
 	}
 	return p.job.Pool == job.Pool && p.job.Repository == job.Repository && p.job.Library == job.Library &&
 		slices.EqualFunc(p.job.Policies, job.Policies, isolation.Policy.Equal)
-}
-
-// configure loads the job's configuration, unless it is loaded already.
-func (r *Runner) configure(ctx context.Context, job Job) error {
-	if r.pool.config == job.Config {
-		return nil
-	}
-	ctx, cancel := context.WithTimeoutCause(ctx, r.options.LoadTimeout, &overdueError{"loading the model", r.options.LoadTimeout})
-	defer cancel()
-	if err := r.pool.control.LoadModel(ctx, job.Model, job.Config); err != nil {
-		if ctx.Err() != nil {
-			return context.Cause(ctx)
-		}
-		return &loadError{err}
-	}
-	r.pool.config = job.Config
-	if r.options.Reloads {
-		r.pool.ramped, r.pool.slowest = 0, 0
-	}
-	return nil
-}
-
-// runLoad runs the approach and then the load on the engine, and returns the windows. It writes
-// their times, and whether they were cut, to m.
-func (r *Runner) runLoad(ctx context.Context, job Job, a approach, m *measure.Measurement) ([]measure.Window, error) {
-	begin := time.Now()
-	if !r.prepared.isOf(job.Requests, r.pool.engine) {
-		connections, err := r.options.Wire(r.pool.engine.Address(), job.Requests, job.AnswerSize)
-		if err != nil {
-			return nil, &requestError{err}
-		}
-		r.prepared = prepared{job.Requests, r.pool.engine, connections}
-	}
-	schedule, err := r.schedule(job)
-	if err != nil {
-		return nil, &requestError{err}
-	}
-	seen := openEdges(ctx, r.pool, job.Model, r.options)
-	defer seen.close()
-	if err := seen.add(ctx); err != nil {
-		return nil, err
-	}
-	part := load.Part{
-		Load: job.Load, Arrivals: schedule, Order: job.Order, Period: job.period(), MaxInFlight: mostInFlight,
-		Large: r.prepared.connections.IsLarge(),
-		Dial: func(ctx context.Context, _ int) (load.Conn, error) {
-			return r.prepared.connections.Dial(ctx, job.Load.Concurrency)
-		},
-		Ramp: a.ramp, WarmUp: a.warmUp, Unsettled: a.passing, WarmUpRequests: a.requests, Patience: r.options.Patience, First: r.pool.first(r.options.LoadTimeout),
-	}
-	result, err := load.Run(ctx, load.Options{Part: part, Windows: load.Windows{
-		More:   func(windows [][]measure.Window) bool { return len(windows[0]) < job.Windows },
-		Enough: job.enough(),
-		Length: func(p99 []time.Duration) time.Duration {
-			return job.whole(a.length(p99[0], seen.rampExecutions()))
-		},
-		Edge: func(ctx context.Context, _ int) error { return seen.add(ctx) },
-	}})
-	if err != nil {
-		m.Times.WarmUp, m.Times.Windows = seen.split(begin, time.Now())
-		return nil, err
-	}
-	last := result.Windows[len(result.Windows)-1]
-	m.Times.WarmUp, m.Times.Windows = seen.split(begin, result.Begin.Add(last.Start+last.Duration))
-	r.pool.ramped, r.pool.slowest, r.pool.memory = max(r.pool.ramped, a.ramped), max(r.pool.slowest, result.Slowest), seen.memory()
-	m.Cut = result.Cut
-	windows := seen.complete(result.Windows, result.Begin.Sub(r.options.Epoch))
-	for i := range windows {
-		windows[i].Turn = job.Turn
-	}
-	return flagFew(windows, job.Percentiles), nil
-}
-
-// mostInFlight bounds the requests in flight of an open loop. Requests that are due beyond it count
-// as failed.
-const mostInFlight = 1024
-
-// enough returns the function that may cut a window; nil if its first part does not stand for all of
-// it.
-func (j Job) enough() func([]measure.Window) bool {
-	if j.period() > 0 || j.Enough == nil {
-		return nil
-	}
-	return func(soFar []measure.Window) bool { return j.Enough(soFar[0]) }
-}
-
-// schedule returns the schedule of an open loop, with a new seed for each load. For a closed loop it
-// is nil.
-func (r *Runner) schedule(job Job) (load.Arrivals, error) {
-	if job.Load.Concurrency > 0 {
-		return nil, nil
-	}
-	r.count.schedules++
-	return job.Arrivals.Schedule(job.Load.RequestRate, r.count.schedules)
-}
-
-// period returns the time after which an open loop's schedule repeats; 0 for none.
-func (j Job) period() time.Duration {
-	if j.Load.Concurrency > 0 {
-		return 0
-	}
-	return j.Arrivals.Period(j.Load.RequestRate)
-}
-
-// whole returns the length of a window in whole periods.
-func (j Job) whole(length time.Duration) time.Duration {
-	if j.Load.Concurrency > 0 {
-		return length
-	}
-	return j.Arrivals.Whole(length, j.Load.RequestRate)
 }
