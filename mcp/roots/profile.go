@@ -31,22 +31,25 @@ func (r Roots) CheckRun(p spec.Profile, a spec.Analyze) error {
 	refuse := func(file, field, format string, args ...any) {
 		errs = append(errs, fmt.Errorf("%s: %s: %s", file, field, fmt.Sprintf(format, args...)))
 	}
-	if p.Accuracy.Command != "" {
-		refuse(p.Path, "accuracy.command", "is a program, and a client of 'tuner mcp' may run none; 'tuner run -f' in a shell runs it")
-	}
-	for _, library := range p.Model.Libraries.Operators {
-		refuse(p.Path, addon.FileField, "%q is a library, and a client of 'tuner mcp' may load none; 'tuner run -f' in a shell loads it", library)
-	}
 	r.checkServer(p.Runner, func(text string) { refuse(p.Path, "runner.mode", "%s", text) })
 	if p.Finals != nil {
 		r.checkServer(*p.Finals, func(text string) { refuse(p.Path, "finals.runner.mode", "%s", text) })
 	}
-	for _, build := range p.Runtimes() {
-		if !isInstalled(build) {
-			refuse(p.Path, "space.runtime", "%q is a library, and a client of 'tuner mcp' may load none; name an installed build ('tuner runtime list')", build)
+	paths := []named{{p.Path, "output", p.Output}, {a.Path, "input", a.Input}, {a.Path, "output", a.Output}}
+	for _, earlier := range p.Search.Earlier {
+		paths = append(paths, named{p.Path, "search.earlier", earlier})
+	}
+	ofModel := func(one spec.Profile, section string) {
+		checkModel(one, func(field, text string) { refuse(p.Path, section+field, "%s", text) })
+		for _, f := range pathsOf(one) {
+			paths = append(paths, named{p.Path, section + f.field, f.path})
 		}
 	}
-	for _, f := range pathsOf(p, a) {
+	ofModel(p, "")
+	for _, one := range p.Models {
+		ofModel(one, "models."+one.Name+".")
+	}
+	for _, f := range paths {
 		if f.path == "" {
 			continue
 		}
@@ -55,6 +58,21 @@ func (r Roots) CheckRun(p spec.Profile, a spec.Analyze) error {
 		}
 	}
 	return exit.With(exit.Usage, errors.Join(errs...))
+}
+
+// checkModel refuses what a model's fields may run or load.
+func checkModel(p spec.Profile, refuse func(field, text string)) {
+	if p.Accuracy.Command != "" {
+		refuse("accuracy.command", "is a program, and a client of 'tuner mcp' may run none; 'tuner run -f' in a shell runs it")
+	}
+	for _, library := range p.Model.Libraries.Operators {
+		refuse(addon.FileField, fmt.Sprintf("%q is a library, and a client of 'tuner mcp' may load none; 'tuner run -f' in a shell loads it", library))
+	}
+	for _, build := range p.Runtimes() {
+		if !isInstalled(build) {
+			refuse("space.runtime", fmt.Sprintf("%q is a library, and a client of 'tuner mcp' may load none; name an installed build ('tuner runtime list')", build))
+		}
+	}
 }
 
 // isInstalled reports whether a selector can only mean an installed build: cpu, cpu@1.31.1. Other
@@ -87,20 +105,16 @@ func (r Roots) findFrom(path string) (string, error) {
 // named is a path in a field of a file.
 type named struct{ file, field, path string }
 
-// pathsOf lists the paths of both files; "" for those that they do not name.
-func pathsOf(p spec.Profile, a spec.Analyze) []named {
+// pathsOf lists the paths that a model's fields name; "" for those that they do not.
+func pathsOf(p spec.Profile) []named {
 	list := []named{
-		{p.Path, "model", p.Model.Path}, {p.Path, "config", p.Model.Config}, {p.Path, "output", p.Output},
-		{p.Path, "load.inputs.data", p.Inputs.Data}, {p.Path, "load.inputs.mix.histogram", p.Inputs.Mix.Histogram},
-		{p.Path, "load.arrivals.trace", p.Load.Arrivals.File},
-		{p.Path, "accuracy.data", p.Accuracy.Data}, {p.Path, "accuracy.calibration", p.Accuracy.Calibration},
-		{a.Path, "input", a.Input}, {a.Path, "output", a.Output},
+		{field: "model", path: p.Model.Path}, {field: "config", path: p.Model.Config},
+		{field: "load.inputs.data", path: p.Inputs.Data}, {field: "load.inputs.mix.histogram", path: p.Inputs.Mix.Histogram},
+		{field: "load.arrivals.trace", path: p.Load.Arrivals.File},
+		{field: "accuracy.data", path: p.Accuracy.Data}, {field: "accuracy.calibration", path: p.Accuracy.Calibration},
 	}
 	for _, name := range slices.Sorted(maps.Keys(p.Model.Precisions)) {
-		list = append(list, named{p.Path, "space.precision." + name, p.Model.Precisions[name]})
-	}
-	for _, earlier := range p.Search.Earlier {
-		list = append(list, named{p.Path, "search.earlier", earlier})
+		list = append(list, named{field: "space.precision." + name, path: p.Model.Precisions[name]})
 	}
 	return list
 }

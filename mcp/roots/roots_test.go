@@ -146,6 +146,8 @@ var outside = map[string]string{
 	"load.arrivals.trace":         "load: {arrivals: {trace: /tmp/trace.csv}}",
 	"accuracy.data":               "space: {precision: [fp32, int8]}\naccuracy: {data: /tmp/rows.npz}",
 	"accuracy.calibration":        "space: {precision: [fp32, int8_static]}\naccuracy: {calibration: /tmp/rows.npz}",
+	"models.NAME.model":           "models: {a: {model: model.onnx, load: {concurrency: 1}, constraints: {latency_p99: 50ms}}, b: {model: /tmp/model.onnx, load: {concurrency: 1}, constraints: {latency_p99: 50ms}}}",
+	"models.NAME.config":          "models: {a: {model: model.onnx, load: {concurrency: 1}, constraints: {latency_p99: 50ms}}, b: {model: sub/mine.onnx, config: /etc/config.pbtxt, load: {concurrency: 1}, constraints: {latency_p99: 50ms}}}",
 	"accuracy.command":            "space: {precision: [fp32, int8]}\nconstraints: {accuracy: {metric: command, min: 1}}\naccuracy: {command: touch /tmp/x}",
 }
 
@@ -177,6 +179,8 @@ func TestCheckRun(t *testing.T) {
 			text = "model: /tmp/model.onnx\noutput: out2\n"
 		case "output":
 			text = "model: model.onnx\n" + line + "\n"
+		case "models.NAME.model", "models.NAME.config":
+			text = "output: out2\n" + line + "\n"
 		}
 		field, _, _ := strings.Cut(name, " ")
 		section, _, _ := strings.Cut(field, ".")
