@@ -51,25 +51,20 @@ func parseRestrictions(option string, values []string, prefix string) (api.Restr
 	return out, nil
 }
 
-// Libraries returns the libraries that the server opens beside ONNX Runtime.
-func (o *Options) Libraries() (addon.Libraries, error) {
-	libraries, err := addon.Libraries{Operators: o.opLibraries}.Resolve()
+// Libraries returns the paths of the libraries that the server opens beside ONNX Runtime: those with
+// operators, and the one with an execution provider, "" without one. All are checked to be files.
+func (o *Options) Libraries() (operators addon.Libraries, provider string, err error) {
+	operators, err = addon.Libraries{Operators: o.opLibraries}.Resolve()
 	if err != nil {
-		return addon.Libraries{}, exit.Usagef("--%s=%w", addon.OperatorFlag, err)
+		return operators, "", exit.Usagef("--%s=%w", addon.OperatorFlag, err)
 	}
-	return libraries, nil
-}
-
-// ProviderLibrary returns the path of the library with an execution provider; "" without one.
-func (o *Options) ProviderLibrary() (string, error) {
 	if o.epLibrary == "" {
-		return "", nil
+		return operators, "", nil
 	}
-	path, err := addon.Absolute(o.epLibrary)
-	if err != nil {
-		return "", exit.Usagef("--ep-library=%w", err)
+	if provider, err = addon.Absolute(o.epLibrary); err != nil {
+		return operators, "", exit.Usagef("--ep-library=%w", err)
 	}
-	return path, nil
+	return operators, provider, nil
 }
 
 // GlobalThreads are the thread pools of ONNX Runtime that all models share. 0 threads are one for

@@ -96,7 +96,7 @@ func RunWith(ctx context.Context, messages io.Writer, o *flags.Options, wrap fun
 		return err
 	}
 	defer func() { _ = stores.Close() }() // the next server removes what stays
-	libraries, err := o.Libraries()
+	libraries, provider, err := o.Libraries()
 	if err != nil {
 		return err
 	}
@@ -108,7 +108,7 @@ func RunWith(ctx context.Context, messages io.Writer, o *flags.Options, wrap fun
 	if err != nil {
 		return err
 	}
-	if err := plugIn(runtime, o, log); err != nil {
+	if err := plugIn(runtime, provider, log); err != nil {
 		return exit.Leading(err, runtime.Close())
 	}
 	models.Backend, models.GPUs = identity.Beside(wrap(onnxruntime.New(runtime, libraries.Operators...))), usableGPUs(runtime)
@@ -144,10 +144,9 @@ func openRuntime(library string, o *flags.Options) (*ort.Runtime, error) {
 
 // plugIn opens the operator's library with an execution provider, if there is one. A library without a
 // device for this machine is no error, since the same options may serve other machines.
-func plugIn(runtime *ort.Runtime, o *flags.Options, log *slog.Logger) error {
-	library, err := o.ProviderLibrary()
-	if err != nil || library == "" {
-		return err
+func plugIn(runtime *ort.Runtime, library string, log *slog.Logger) error {
+	if library == "" {
+		return nil
 	}
 	if err := runtime.PlugIn(library); err != nil {
 		return exit.Usagef("--ep-library=%q: %w", library, err)

@@ -214,7 +214,7 @@ func newFleetManifests(con Console) *cobra.Command {
 		Short: "Write the Kubernetes objects of a fleet as files",
 		Long: `Writes the objects of a fleet: an account that may only create ConfigMaps, the plan, and an Indexed Job for each type of machine.
 'kubectl apply -f DIR' starts the fleet, and 'kubectl delete -f DIR' ends it. The command asks no cluster.`,
-		Example: "  tuner fleet manifests -f fleet.yaml -o manifests\n  kubectl apply -f manifests",
+		Example: "  tuner fleet manifests -f fleet.yaml -o manifests",
 		Args:    cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			if dir == "" {
