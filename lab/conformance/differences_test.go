@@ -68,8 +68,12 @@ func TestDifferencesAreDocumented(t *testing.T) {
 func caseNames(t *testing.T) []string {
 	t.Helper()
 	var names []string
-	for _, mode := range []string{"explicit", "none", "cache", "sequences", "ensembles"} {
-		for _, c := range readCases(t, mode) {
+	modes, err := os.ReadDir(filepath.Join("testdata", "requests"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, mode := range modes {
+		for _, c := range readCases(t, mode.Name()) {
 			if slices.Contains(names, c.Name) {
 				t.Errorf("two cases are called %q", c.Name)
 			}
