@@ -27,27 +27,11 @@ func Together(root string, variants ...Variant) (Group, error) {
 	if err != nil {
 		return Group{}, err
 	}
-	if _, err := os.Stat(g.Dir); err == nil {
-		return g, checkAll(g.Dir, plans)
-	}
-	if err := os.MkdirAll(root, 0o755); err != nil {
-		return Group{}, fmt.Errorf("cannot create variant folder %q: %w", root, durable.Cause(err))
-	}
-	err = durable.InFolder(root, func(temp string) error {
-		for _, p := range plans {
-			if err := p.write(filepath.Join(temp, p.model), linkOrCopy); err != nil {
-				return err
-			}
-		}
-		if err := os.Rename(temp, g.Dir); err != nil && !errors.Is(err, os.ErrExist) {
-			return fmt.Errorf("cannot create variant folder %q: %w", g.Dir, durable.Cause(err))
-		}
-		return nil // if it exists, another process was faster
-	})
-	if err != nil {
+	isThere, err := makeOnce(root, g.Dir, plans...)
+	if !isThere {
 		return Group{}, err
 	}
-	return g, checkAll(g.Dir, plans)
+	return g, err
 }
 
 // planGroup makes all checks that are possible before writing.
@@ -85,16 +69,6 @@ func planOf(v Variant) (plan, error) {
 		return plan{}, fmt.Errorf("cannot read folder %q: %w", from, durable.Cause(err))
 	}
 	return folderPlan(from, files)
-}
-
-// checkAll compares the models' folders of a repository with their plans.
-func checkAll(dir string, plans []plan) error {
-	for _, p := range plans {
-		if err := p.check(filepath.Join(dir, p.model)); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // Exchange replaces the model of a variant in dir, the repository of a running server, or adds it.

@@ -44,25 +44,47 @@ func Build(root string, m Source, c *modelconfig.Config) (Variant, error) {
 		return Variant{}, err
 	}
 	v := Variant{Dir: filepath.Join(root, p.digest), Model: c.GetName(), Digest: p.digest}
-	if _, err := os.Stat(v.Dir); err == nil {
-		return v, p.check(filepath.Join(v.Dir, v.Model))
+	isThere, err := makeOnce(root, v.Dir, p)
+	if !isThere {
+		return Variant{}, err
+	}
+	return v, err
+}
+
+// makeOnce makes dir, a folder of root, with the models of the plans, unless it exists. It compares
+// the models there with their plans. isThere is false if dir could not be made.
+func makeOnce(root, dir string, plans ...plan) (isThere bool, err error) {
+	if _, err := os.Stat(dir); err == nil {
+		return true, checkAll(dir, plans)
 	}
 	if err := os.MkdirAll(root, 0o755); err != nil {
-		return Variant{}, fmt.Errorf("cannot create variant folder %q: %w", root, durable.Cause(err))
+		return false, fmt.Errorf("cannot create variant folder %q: %w", root, durable.Cause(err))
 	}
 	err = durable.InFolder(root, func(temp string) error {
-		if err := p.write(filepath.Join(temp, v.Model), linkOrCopy); err != nil {
-			return err
+		for _, p := range plans {
+			if err := p.write(filepath.Join(temp, p.model), linkOrCopy); err != nil {
+				return err
+			}
 		}
-		if err := os.Rename(temp, v.Dir); err != nil && !errors.Is(err, os.ErrExist) {
-			return fmt.Errorf("cannot create variant folder %q: %w", v.Dir, durable.Cause(err))
+		if err := os.Rename(temp, dir); err != nil && !errors.Is(err, os.ErrExist) {
+			return fmt.Errorf("cannot create variant folder %q: %w", dir, durable.Cause(err))
 		}
 		return nil // if it exists, another process was faster
 	})
 	if err != nil {
-		return Variant{}, err
+		return false, err
 	}
-	return v, p.check(filepath.Join(v.Dir, v.Model))
+	return true, checkAll(dir, plans)
+}
+
+// checkAll compares the models' folders of a repository with their plans.
+func checkAll(dir string, plans []plan) error {
+	for _, p := range plans {
+		if err := p.check(filepath.Join(dir, p.model)); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Digest returns the digest of the variant that Build would make.

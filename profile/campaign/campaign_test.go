@@ -279,7 +279,6 @@ func fill(v reflect.Value) {
 		fill(value)
 		v.Set(reflect.MakeMap(v.Type()))
 		v.SetMapIndex(key, value)
-	case reflect.Interface: // the candidates of several models follow from their spaces
 	case reflect.Struct:
 		for i := range v.NumField() {
 			if v.Field(i).CanSet() {
