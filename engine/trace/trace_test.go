@@ -19,6 +19,7 @@ import (
 	"go.opentelemetry.io/otel/propagation"
 
 	"tuner/engine/fault"
+	"tuner/internal/transcript"
 )
 
 // values are a change of settings: nil clears a setting.
@@ -351,7 +352,7 @@ func TestMemory(t *testing.T) {
 // Requests do not wait for traces: those that find no room are lost, with one line in the log.
 func TestLost(t *testing.T) {
 	t.Parallel()
-	var log lines
+	var log transcript.Text
 	k := &kept{hold: make(chan struct{})}
 	tracer := New(Config{Level: LevelTimestamps, Rate: 1, Count: -1, Mode: ModeOpenTelemetry}, k, slog.New(slog.NewTextHandler(&log, nil)))
 	const n = waiting + 100
@@ -369,23 +370,6 @@ func TestLost(t *testing.T) {
 		t.Errorf("%d lines in the log: %s", got, log.String())
 	}
 	sampled(tracer, 1, nil) // after the end
-}
-
-type lines struct {
-	mu   sync.Mutex
-	text strings.Builder
-}
-
-func (l *lines) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.Write(p)
-}
-
-func (l *lines) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.String()
 }
 
 // A collector that hangs does not hold the end for longer than asked.
@@ -513,7 +497,7 @@ func TestUpdateWhileTraced(t *testing.T) {
 // A file that cannot be written is one line in the log.
 func TestUnwritable(t *testing.T) {
 	t.Parallel()
-	var log lines
+	var log transcript.Text
 	tracer := New(Config{Level: LevelTimestamps, Rate: 1, Count: -1, File: filepath.Join(t.TempDir(), "no", "f")}, nil, slog.New(slog.NewTextHandler(&log, nil)))
 	for range 10 {
 		x := tracer.Sample("m", nil)

@@ -21,25 +21,8 @@ import (
 	"tuner/fleet/record"
 	"tuner/internal/exit"
 	"tuner/internal/hostinfo"
+	"tuner/internal/transcript"
 )
-
-// messages are written by a worker and its campaign at the same time.
-type messages struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (m *messages) Write(p []byte) (int, error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.text.Write(p)
-}
-
-func (m *messages) String() string {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.text.String()
-}
 
 // apiServer keeps ConfigMaps as the real one does: a name can be created once.
 type apiServer struct {
@@ -125,7 +108,7 @@ func pod(t *testing.T, s *apiServer, script string) Options {
 	}
 	return Options{
 		Plan: write("plan.json", string(text), 0o600), Program: write("program.sh", "#!/bin/sh\nout=$(dirname $2)/out\n"+script, 0o700), Work: work, Account: dir,
-		Environment: func(name string) string { return environment[name] }, Output: &bytes.Buffer{}, Messages: &messages{}, Version: "tuner test",
+		Environment: func(name string) string { return environment[name] }, Output: &bytes.Buffer{}, Messages: &transcript.Text{}, Version: "tuner test",
 		Every: 20 * time.Millisecond, Patience: time.Minute,
 	}
 }

@@ -21,7 +21,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -36,6 +35,7 @@ import (
 	"tuner/engine/api"
 	pb "tuner/engine/api/inferencepb"
 	"tuner/internal/exit"
+	"tuner/internal/transcript"
 	"tuner/model/onnx/build"
 	"tuner/runner"
 	"tuner/runner/target"
@@ -46,25 +46,7 @@ type child struct {
 	cmd    *exec.Cmd
 	parent *os.File // the server ends when this is closed
 	at     api.Announcement
-	log    lockedText // complete after cmd was waited for
-}
-
-// lockedText collects a process's output while it runs.
-type lockedText struct {
-	mu   sync.Mutex
-	text strings.Builder
-}
-
-func (l *lockedText) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.Write(p)
-}
-
-func (l *lockedText) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.String()
+	log    transcript.Text // complete after cmd was waited for
 }
 
 func startChild(t *testing.T, options ...string) *child {

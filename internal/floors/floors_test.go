@@ -183,6 +183,7 @@ var allowed = map[string][]string{
 	"internal/durable":         {},
 	"internal/floors":          {},
 	"internal/golden":          {},
+	"internal/transcript":      {},
 	"internal/inside":          {},
 	"internal/live":            {"internal/terminal", "internal/words"}, // frames: it knows no campaign
 	"internal/live/noise":      {"internal/live", "measure"},

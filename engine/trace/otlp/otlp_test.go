@@ -12,7 +12,6 @@ import (
 	"net/http/httptest"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -29,6 +28,7 @@ import (
 	"tuner/engine/trace"
 	"tuner/engine/trace/otlp"
 	"tuner/internal/collector/collectortest"
+	"tuner/internal/transcript"
 )
 
 // started is an engine whose requests are traced, and its collector.
@@ -340,31 +340,12 @@ func TestCaller(t *testing.T) {
 	}
 }
 
-// lines counts the lines of a log.
-type lines struct {
-	mu   sync.Mutex
-	text string
-}
-
-func (l *lines) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.text += string(p)
-	return len(p), nil
-}
-
-func (l *lines) count(what string) int {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return strings.Count(l.text, what)
-}
-
 // A collector that refuses spans costs one line in the log, and its return another one.
 func TestRefusingCollector(t *testing.T) {
 	t.Parallel()
 	r := collectortest.New(t)
 	r.Answer(http.StatusBadRequest)
-	var log lines
+	var log transcript.Text
 	exporter, err := otlp.New(t.Context(), otlp.Options{URL: r.URL, Queue: 10, Delay: time.Millisecond, Batch: 1}, slog.New(slog.NewTextHandler(&log, nil)))
 	if err != nil {
 		t.Fatal(err)
@@ -374,7 +355,7 @@ func TestRefusingCollector(t *testing.T) {
 		tracer.Sample("m", none{}).End()
 		<-r.Got
 	}
-	for log.count("spans are lost") == 0 {
+	for strings.Count(log.String(), "spans are lost") == 0 {
 		time.Sleep(time.Millisecond)
 	}
 	r.Answer(http.StatusOK)
@@ -383,8 +364,8 @@ func TestRefusingCollector(t *testing.T) {
 	if err := tracer.Close(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if lost, again := log.count("spans are lost"), log.count("takes spans again"); lost != 1 || again != 1 {
-		t.Errorf("%d and %d lines, want one of each: %s", lost, again, log.text)
+	if lost, again := strings.Count(log.String(), "spans are lost"), strings.Count(log.String(), "takes spans again"); lost != 1 || again != 1 {
+		t.Errorf("%d and %d lines, want one of each: %s", lost, again, log.String())
 	}
 }
 
@@ -400,7 +381,7 @@ func TestDeadCollector(t *testing.T) {
 	t.Parallel()
 	server := httptest.NewServer(http.NotFoundHandler())
 	server.Close() // its port refuses connections now
-	var log lines
+	var log transcript.Text
 	exporter, err := otlp.New(t.Context(), otlp.Options{URL: server.URL, Queue: 4, Delay: time.Millisecond, Batch: 2}, slog.New(slog.NewTextHandler(&log, nil)))
 	if err != nil {
 		t.Fatal(err)
@@ -418,8 +399,8 @@ func TestDeadCollector(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	_ = tracer.Close(ctx) // it gives up
-	if n := log.count("spans are lost"); n > 1 {
-		t.Errorf("%d lines: %s", n, log.text)
+	if n := strings.Count(log.String(), "spans are lost"); n > 1 {
+		t.Errorf("%d lines: %s", n, log.String())
 	}
 }
 
