@@ -105,11 +105,13 @@ func TestPlanErrors(t *testing.T) {
 	t.Parallel()
 	for profile, want := range map[string]string{
 		"": "dir/minilm.yaml:1: the file is empty",
-		"model: a.onnx\nspace: {instance_counts: 2}\n":      "dir/minilm.yaml:2: space.instance_counts",
-		"model: a.onnx\nconfig: mine.pbtxt\n":               "dir/minilm.yaml: config: a pod has only the files beside the model; put it there, and write /models/minilm/… for its place",
-		"model: a.onnx\nrunner: {mode: local}\n":            "runner: a fleet measures the bundled engine",
-		"model: a.onnx\nsearch: {earlier: [out/a]}\n":       "search.earlier: a pod has no earlier campaigns",
-		"model: a.onnx\nload: {inputs: {data: rows.npz}}\n": "load.inputs.data: a pod has only the files beside the model",
+		"model: a.onnx\nspace: {instance_counts: 2}\n":                             "dir/minilm.yaml:2: space.instance_counts",
+		"model: a.onnx\nconfig: mine.pbtxt\n":                                      "dir/minilm.yaml: config: a pod has only the files beside the model; put it there, and write /models/minilm/… for its place",
+		"model: a.onnx\nrunner: {mode: local}\n":                                   "runner: a fleet measures the bundled engine",
+		"model: a.onnx\nsearch: {earlier: [out/a]}\n":                              "search.earlier: a pod has no earlier campaigns",
+		"model: a.onnx\nload: {inputs: {data: rows.npz}}\n":                        "load.inputs.data: a pod has only the files beside the model",
+		"model: a.onnx\nload: {inputs: {mix: {dimension: n, histogram: n.csv}}}\n": "load.inputs.mix.histogram: a pod has only the files beside the model",
+		"model: a.onnx\nop_libraries: [ops.so]\n":                                  "op_libraries: a pod has only the files beside the model",
 	} {
 		_, err := NewPlan(parsed(t), files(map[string]string{"dir/minilm.yaml": profile, "dir/sub/resnet.yaml": "model: r.onnx\n"}))
 		if err == nil || !strings.Contains(err.Error(), want) {

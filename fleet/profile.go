@@ -9,7 +9,9 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"tuner/ort/addon"
 	"tuner/spec"
+	"tuner/spec/paths"
 )
 
 // Folders and files of a pod.
@@ -81,14 +83,13 @@ func (m Model) checkInPod(text []byte) error {
 	if len(p.Search.Earlier) > 0 {
 		errs = append(errs, fmt.Errorf("%s: search.earlier: a pod has no earlier campaigns; remove it", m.Profile))
 	}
-	files := map[string]string{"config": p.Model.Config, "accuracy.data": p.Accuracy.Data, "accuracy.calibration": p.Accuracy.Calibration,
-		"load.inputs.data": p.Inputs.Data, "load.arrivals.file": p.Load.Arrivals.File}
-	for precision, file := range p.Model.Precisions {
-		files["precisions."+precision] = file
+	named := paths.Of(p)
+	for _, library := range p.Model.Libraries.Operators {
+		named = append(named, paths.Path{Field: addon.FileField, File: library})
 	}
-	for field, file := range files {
-		if file != "" && file != m.In() && !strings.HasPrefix(file, ModelsDir+"/"+m.Name+"/") {
-			errs = append(errs, fmt.Errorf("%s: %s: a pod has only the files beside the model; put it there, and write %s/%s/… for its place", m.Profile, field, ModelsDir, m.Name))
+	for _, x := range named {
+		if x.File != m.In() && !strings.HasPrefix(x.File, ModelsDir+"/"+m.Name+"/") {
+			errs = append(errs, fmt.Errorf("%s: %s: a pod has only the files beside the model; put it there, and write %s/%s/… for its place", m.Profile, x.Field, ModelsDir, m.Name))
 		}
 	}
 	return errors.Join(errs...)

@@ -34,8 +34,8 @@ var allowed = map[string][]string{
 	"ortsweep/flags":      {"internal/terminal", "ortsweep/olive", "spec", "spec/document", "search", "model/onnx", "model/framework", "ort/addon"},
 	"ortsweep/olive":      {"model/onnx", "model/modelconfig"},
 	"ortsweep/snippet":    {"internal/telemetry", "model/onnx", "model/modelconfig"},
-	"fleet":               {"spec", "spec/document"}, // fleet.yaml and its plan: it asks no cluster
-	"fleet/record":        {"internal/hostinfo"},     // what pods deliver: it sends nothing
+	"fleet":               {"spec", "spec/document", "spec/paths", "ort/addon"}, // fleet.yaml and its plan: it asks no cluster
+	"fleet/record":        {"internal/hostinfo"},                                // what pods deliver: it sends nothing
 	"fleet/objects":       {"fleet", "fleet/record", "internal/hostinfo"},
 	"fleet/worker":        {"fleet", "fleet/record", "internal/checksum", "internal/children", "internal/hostinfo", "profile/journal"},
 	"fleet/cluster":       {"fleet", "fleet/record", "internal/children"},
@@ -64,7 +64,7 @@ var allowed = map[string][]string{
 	"runner/target":       {"runner", "internal/children", "internal/exit", "engine/api", "spec", "spec/knobs", "search", "profile/journal", "runner/wire", "runner/meter", "measure", "internal/hostinfo", "ort/ortlib", "model/modelrepo", "model/modelconfig", "ort/provider", "ort/addon"},                                                                                                                                                                                                                                                                                                                                                       // modelconfig: what a remote server serves, to be given back
 	"pipeline":            {"analyze", "model/dataset", "export", "internal/checksum", "internal/exit", "internal/terminal", "internal/words", "measure", "profile/journal", "runner/meter", "model/modelconfig", "model/onnx", "ort/ortlib", "model/precision", "model/precision/accuracy", "model/precision/conversion", "model/precision/places", "profile", "profile/campaign", "profile/preparation", "profile/starter", "ort/provider", "ort/provider/probe", "model/framework", "report", "report/formats", "report/html", "report/json", "report/markdown", "report/text", "runner/target", "search", "spec", "pipeline/steps", "ort/addon"}, // the steps use everything but the command line
 	"mcp":                 {"analyze", "export", "internal/children", "internal/terminal", "measure", "model/framework", "model/modelconfig", "model/onnx", "ort/ortlib", "profile/journal", "profile/starter", "report/figures", "report/formats", "report/result", "report/text", "spec", "spec/mixture", "ort/addon"},                                                                                                                                                                                                                                                                                                                             // it reads here, and measures and writes in children
-	"mcp/roots":           {"spec", "ort/addon"},
+	"mcp/roots":           {"spec", "spec/paths", "ort/addon"},
 	"pipeline/steps":      {"internal/checksum"},
 	"analyze":             {"search/standings", "search/withheld", "internal/hostinfo", "model/mix", "profile/campaign", "spec", "spec/knobs", "search", "search/posterior", "search/verdict", "profile/journal", "pipeline/steps", "measure", "model/modelconfig", "measure/stats", "model/precision/accuracy", "internal/parallel"},
 	// spec: Model Analyzer's tags
@@ -87,6 +87,7 @@ var allowed = map[string][]string{
 	// objectives, constraints and prices in YAML
 	"spec/goals": {"spec/document", "search", "measure"},
 	// the factors of several models' traffic in YAML
+	"spec/paths":        {"spec"},
 	"spec/scale":        {"spec/document"},
 	"search":            {"search/standings", "search/withheld", "search/footprint", "model/mix", "measure/arrivals", "search/posterior", "search/verdict", "measure", "measure/stats"},
 	"search/standings":  {"search", "measure"},

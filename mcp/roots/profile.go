@@ -3,15 +3,14 @@ package roots
 import (
 	"errors"
 	"fmt"
-	"maps"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"tuner/internal/exit"
 	"tuner/ort/addon"
 	"tuner/ort/provider"
 	"tuner/spec"
+	"tuner/spec/paths"
 )
 
 // Check returns CheckRun for folders that the user gives; nil without any.
@@ -35,28 +34,27 @@ func (r Roots) CheckRun(p spec.Profile, a spec.Analyze) error {
 	if p.Finals != nil {
 		r.checkServer(*p.Finals, func(text string) { refuse(p.Path, "finals.runner.mode", "%s", text) })
 	}
-	paths := []named{{p.Path, "output", p.Output}, {a.Path, "input", a.Input}, {a.Path, "output", a.Output}}
-	for _, earlier := range p.Search.Earlier {
-		paths = append(paths, named{p.Path, "search.earlier", earlier})
-	}
-	ofModel := func(one spec.Profile, section string) {
-		checkModel(one, func(field, text string) { refuse(p.Path, section+field, "%s", text) })
-		for _, f := range pathsOf(one) {
-			paths = append(paths, named{p.Path, section + f.field, f.path})
-		}
-	}
-	ofModel(p, "")
+	checkModel(p, func(field, text string) { refuse(p.Path, field, "%s", text) })
 	for _, one := range p.Models {
-		ofModel(one, "models."+one.Name+".")
+		checkModel(one, func(field, text string) { refuse(p.Path, "models."+one.Name+"."+field, "%s", text) })
 	}
-	for _, f := range paths {
-		if f.path == "" {
-			continue
+	find := func(file, field, path string) {
+		if path == "" {
+			return
 		}
-		if _, err := r.findFrom(f.path); err != nil {
-			refuse(f.file, f.field, "%v", err)
+		if _, err := r.findFrom(path); err != nil {
+			refuse(file, field, "%v", err)
 		}
 	}
+	for _, named := range paths.Of(p) {
+		find(p.Path, named.Field, named.File)
+	}
+	find(p.Path, "output", p.Output)
+	for _, earlier := range p.Search.Earlier {
+		find(p.Path, "search.earlier", earlier)
+	}
+	find(a.Path, "input", a.Input)
+	find(a.Path, "output", a.Output)
 	return exit.With(exit.Usage, errors.Join(errs...))
 }
 
@@ -100,21 +98,4 @@ func (r Roots) findFrom(path string) (string, error) {
 		return "", err
 	}
 	return r.Folder(at)
-}
-
-// named is a path in a field of a file.
-type named struct{ file, field, path string }
-
-// pathsOf lists the paths that a model's fields name; "" for those that they do not.
-func pathsOf(p spec.Profile) []named {
-	list := []named{
-		{field: "model", path: p.Model.Path}, {field: "config", path: p.Model.Config},
-		{field: "load.inputs.data", path: p.Inputs.Data}, {field: "load.inputs.mix.histogram", path: p.Inputs.Mix.Histogram},
-		{field: "load.arrivals.trace", path: p.Load.Arrivals.File},
-		{field: "accuracy.data", path: p.Accuracy.Data}, {field: "accuracy.calibration", path: p.Accuracy.Calibration},
-	}
-	for _, name := range slices.Sorted(maps.Keys(p.Model.Precisions)) {
-		list = append(list, named{field: "space.precision." + name, path: p.Model.Precisions[name]})
-	}
-	return list
 }
