@@ -15,6 +15,8 @@ import (
 	"unsafe"
 
 	binding "github.com/yalue/onnxruntime_go"
+
+	"tuner/ort/hugepages"
 )
 
 // TensorInfo describes an input or output of a model.
@@ -63,7 +65,15 @@ func (r *Runtime) NewSession(modelPath string, o SessionOptions) (*Session, erro
 		s.Close()
 		return nil, fmt.Errorf("cannot serve model %q: %w", modelPath, err)
 	}
+	settleMemory()
 	return s, nil
+}
+
+// settleMemory arranges the memory of this process after a load. First it returns what the load has
+// left free, which differs from launch to launch, and would become huge pages too.
+func settleMemory() {
+	C.return_free_memory()
+	_, _ = hugepages.Gather() // memory that it does not move serves as well, only slower
 }
 
 // nativeOptions returns the OrtSessionOptions, which the binding does not export. If the binding

@@ -200,8 +200,8 @@ void *api_strings(api_table api, void *value, void *bytes, size_t size, size_t *
 // Allocates size bytes, aligned to 64. Returns NULL if there is no memory.
 void *aligned_buffer(size_t size);
 
-// Returns free memory that the C library keeps to the system. A closed session may have used many times
-// the memory of the next one, and users set limits on a server's memory.
+// Returns free memory that the C library keeps to the system. A load, or a closed session, may have used
+// many times the memory that is needed next, and users set limits on a server's memory.
 void return_free_memory(void);
 
 #endif

@@ -156,7 +156,8 @@ var allowed = map[string][]string{
 	// onnx/extent: the unpacked size of a file, before ONNX Runtime opens it
 	"engine/onnxruntime": {"engine", "engine/fault", "ort", "model/modelconfig", "model/onnx/extent", "ort/addon"},
 	"model/onnx/extent":  {"model/onnx"},
-	"ort":                {"internal/telemetry"},
+	"ort":                {"internal/telemetry", "ort/hugepages"},
+	"ort/hugepages":      {},                    // memory of the process: it knows no ONNX Runtime
 	"ort/addon":          {"internal/checksum"}, // files: it opens no library
 	"ort/ortlib":         {"internal/checksum", "internal/children"},
 	"runner/load":        {"measure", "measure/stats"},
