@@ -60,7 +60,7 @@ func joinMeasurements(parts []measure.Measurement) measure.Measurement {
 		sum.Windows = append(sum.Windows, p.Windows...)
 		sum.Memory = max(sum.Memory, p.Memory)
 		sum.Times = sum.Times.Add(p.Times)
-		sum.Launch = p.Launch
+		sum.Launch, sum.Scale = p.Launch, p.Scale
 	}
 	return sum
 }

@@ -33,13 +33,24 @@ type Engines struct {
 	largest  map[footprint]runner.Batches     // requests of footprints
 	variants map[string]modelrepo.Variant     // by precision
 	memory   map[string]int64                 // largest memory of an engine in bytes, by pool
+	parts    []*Engines                       // several models: the jobs of each alone, in the setup's order
+	groups   map[string]modelrepo.Group       // several models: by the digests of their variants
 }
 
 // NewEngines prepares the measurement of a campaign's trials on r, and of its final trials on
-// finals (nil: also on r).
-func NewEngines(setup Setup, r, finals *runner.Runner, requests runner.Requests) *Engines {
-	return &Engines{setup: setup, runner: r, finals: finals, requests: map[search.Value]runner.Requests{search.NoPadding: requests}, batches: map[served]runner.Batches{},
-		largest: map[footprint]runner.Batches{}, variants: map[string]modelrepo.Variant{}, memory: map[string]int64{}}
+// finals (nil: also on r). requests are those of the model, or of each of several in the order of the
+// setup's parts.
+func NewEngines(setup Setup, r, finals *runner.Runner, requests ...runner.Requests) *Engines {
+	e := &Engines{setup: setup, runner: r, finals: finals, requests: map[search.Value]runner.Requests{}, batches: map[served]runner.Batches{},
+		largest: map[footprint]runner.Batches{}, variants: map[string]modelrepo.Variant{}, memory: map[string]int64{}, groups: map[string]modelrepo.Group{}}
+	if !setup.IsSeveral() {
+		e.requests[search.NoPadding] = requests[0]
+		return e
+	}
+	for i, part := range setup.Parts {
+		e.parts = append(e.parts, NewEngines(part, nil, nil, requests[i]))
+	}
+	return e
 }
 
 // Measure implements Trialer.
@@ -76,6 +87,14 @@ func (e *Engines) MeasureBlock(ctx context.Context, block []search.Trial) ([]mea
 // before and after each measurement. If the file changed in between, maybe into one that does not
 // load, the measurement does not apply to the candidate.
 func (e *Engines) checkFile(c search.Candidate) error {
+	for _, part := range e.parts {
+		if err := part.checkFile(c.Of(part.setup.Subject.Name)); err != nil {
+			return err
+		}
+	}
+	if len(e.parts) > 0 {
+		return nil
+	}
 	f, err := e.file(c)
 	if err != nil {
 		return err
@@ -89,8 +108,30 @@ func (e *Engines) recordMemory(trial search.Trial, m measure.Measurement) {
 	e.memory[pool] = max(e.memory[pool], m.Memory)
 }
 
-// job returns the runner's job for a trial.
+// job returns the runner's job for a trial: what belongs to the model or the models, and what they
+// have in common.
 func (e *Engines) job(trial search.Trial) (runner.Job, error) {
+	if err := e.checkFile(trial.Candidate); err != nil {
+		return runner.Job{}, err
+	}
+	job, err := e.modelJob(trial)
+	if err != nil {
+		return runner.Job{}, err
+	}
+	if job.Repository, err = e.repository(trial.Candidate); err != nil {
+		return runner.Job{}, err
+	}
+	job.Pool, job.Library = trial.Candidate.PoolKey(), e.setup.Library(trial.Candidate)
+	job.Windows, job.Window, job.Fresh = trial.Windows, trial.Window, trial.Fresh
+	job.Memory, job.MemoryLimit = e.memory[job.Pool], memoryLimit(e.setup.Profile.Goal)
+	return job, nil
+}
+
+// modelJob returns what a trial's job has of the model, or of several.
+func (e *Engines) modelJob(trial search.Trial) (runner.Job, error) {
+	if len(e.parts) > 0 {
+		return e.partJobs(trial)
+	}
 	config, err := knobs.Apply(e.setup.Subject.Config, trial.Candidate)
 	if err != nil {
 		return runner.Job{}, err
@@ -98,13 +139,6 @@ func (e *Engines) job(trial search.Trial) (runner.Job, error) {
 	text, err := modelconfig.FormatJSON(config)
 	if err != nil {
 		return runner.Job{}, fmt.Errorf("cannot print configuration: %w", err)
-	}
-	if err := e.checkFile(trial.Candidate); err != nil {
-		return runner.Job{}, err
-	}
-	variant, err := e.variant(trial.Candidate)
-	if err != nil {
-		return runner.Job{}, err
 	}
 	curve, err := e.serviceRequests(trial)
 	if err != nil {
@@ -120,15 +154,13 @@ func (e *Engines) job(trial search.Trial) (runner.Job, error) {
 	if err != nil {
 		return runner.Job{}, err
 	}
-	pool := trial.Candidate.PoolKey()
 	return runner.Job{
-		Pool: pool, Repository: variant.Dir, Library: e.setup.Library(trial.Candidate), Model: variant.Model, Config: string(text),
+		Model: e.setup.Subject.Name, Config: string(text),
 		Instances: max(1, modelconfig.Instances(config, e.setup.Facts.GPUs)), MaxBatch: int(config.GetMaxBatchSize()), Requests: requests,
 		Order:      e.setup.Subject.Order(e.setup.Profile, len(requests)),
 		AnswerSize: modelconfig.AnswerSize(config, trial.Load.BatchSize),
-		Load:       trial.Load, Arrivals: e.setup.Subject.Arrivals(e.setup.Profile.Load.Arrivals), Windows: trial.Windows, Window: trial.Window, Enough: enough(trial), Fresh: trial.Fresh,
-		ServiceCurve: curve, ServiceCurveEnds: e.endsAfter(trial), Largest: largest,
-		Memory: e.memory[pool], MemoryLimit: memoryLimit(e.setup.Profile.Goal), Percentiles: e.setup.Profile.Goal.Percentiles(),
+		Load:       trial.Load, Arrivals: e.setup.Subject.Arrivals(e.setup.Profile.Load.Arrivals), Enough: enough(trial),
+		ServiceCurve: curve, ServiceCurveEnds: e.endsAfter(trial), Largest: largest, Percentiles: e.setup.Profile.Goal.Percentiles(),
 	}, nil
 }
 
@@ -249,6 +281,15 @@ func (e *Engines) file(c search.Candidate) (File, error) {
 	return f, nil
 }
 
+// repository returns the folder of the model repository that serves a candidate.
+func (e *Engines) repository(c search.Candidate) (string, error) {
+	if len(e.parts) > 0 {
+		return e.group(c)
+	}
+	v, err := e.variant(c)
+	return v.Dir, err
+}
+
 // variant returns the folder that serves the candidate's model file. The configuration in it is the
 // default's, since each trial's configuration is sent to the server.
 func (e *Engines) variant(c search.Candidate) (modelrepo.Variant, error) {
@@ -275,10 +316,15 @@ func (s Subject) build(folder string, f File) (modelrepo.Variant, error) {
 		return modelrepo.Variant{}, fmt.Errorf("cannot resolve %q: %w", folder, err)
 	}
 	v, err := modelrepo.Build(root, f.Source, s.Config)
+	return v, withRemedy(err)
+}
+
+// withRemedy adds what a user can do about a full disk.
+func withRemedy(err error) error {
 	if errors.Is(err, syscall.ENOSPC) {
-		err = fmt.Errorf("%w; free some space and run the same command again to resume", err)
+		return fmt.Errorf("%w; free some space and run the same command again to resume", err)
 	}
-	return v, err
+	return err
 }
 
 // memoryLimit returns the memory constraint's upper bound in bytes, with a margin that shows by how

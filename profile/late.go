@@ -39,7 +39,7 @@ func newClock(ctx context.Context, p spec.Profile) (clock, context.Context, cont
 	c := clock{budget: p.Search.Budget.Time}
 	header, _, err := journal.Read(p.Output)
 	if err == nil {
-		c.late = slices.DeleteFunc(header.Variants, func(v journal.Variant) bool { return !v.Late })
+		c.late = slices.DeleteFunc(variantsOf(header, p.Name), func(v journal.Variant) bool { return !v.Late })
 		return c, ctx, func() {}, nil
 	}
 	if !errors.Is(err, fs.ErrNotExist) {
@@ -50,6 +50,15 @@ func newClock(ctx context.Context, p spec.Profile) (clock, context.Context, cont
 		return c, ctx, cancel, nil
 	}
 	return c, ctx, func() {}, nil
+}
+
+// variantsOf returns the variants that a header has of a model, which may be one of several.
+func variantsOf(h journal.Header, model string) []journal.Variant {
+	i := slices.IndexFunc(h.Parts, func(p journal.ModelPart) bool { return p.Model == model })
+	if i < 0 {
+		return h.Variants
+	}
+	return h.Parts[i].Variants
 }
 
 // recorded returns the record of a variant that the campaign left out when it began.

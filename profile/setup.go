@@ -49,6 +49,14 @@ type Setup struct {
 // IsSeveral reports whether the campaign is about several models.
 func (s Setup) IsSeveral() bool { return len(s.Parts) > 0 }
 
+// Each lists the setups of the models: Parts, or the setup itself.
+func (s Setup) Each() []Setup {
+	if s.IsSeveral() {
+		return s.Parts
+	}
+	return []Setup{s}
+}
+
 // Name returns the name of the model, or the names of several, joined by +.
 func (s Setup) Name() string {
 	if s.IsSeveral() {
@@ -241,10 +249,7 @@ const mostChecked = 20_000
 
 // CheckSpace is the function CheckSpace for the campaign's model, or for each of several.
 func (s Setup) CheckSpace() error {
-	if !s.IsSeveral() {
-		return CheckSpace(s.Profile, s.Subject, s.Facts)
-	}
-	for _, part := range s.Parts {
+	for _, part := range s.Each() {
 		if err := CheckSpace(part.Profile, part.Subject, part.Facts); err != nil {
 			return err
 		}

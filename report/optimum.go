@@ -134,6 +134,20 @@ func WriteConfig(w io.Writer, r analyze.Result) error {
 	return nil
 }
 
+// ConfigText returns what WriteConfig writes; of several models, the files of all.
+func ConfigText(r analyze.Result) (string, error) {
+	var b strings.Builder
+	for i, m := range modelsOf(r) {
+		if i > 0 {
+			b.WriteString("\n")
+		}
+		if err := WriteConfig(&b, m); err != nil {
+			return "", err
+		}
+	}
+	return b.String(), nil
+}
+
 // WriteRepository writes the deployable repository dir/<model>/ with the winner's configuration and
 // the measured model file, for each of several models. It refuses a model file that changed since then, and a folder that it
 // did not write itself.

@@ -80,7 +80,7 @@ func both() Job {
 	part := func(model string, l measure.Load) Job {
 		return Job{Model: model, Config: "1", Instances: 1, Requests: Requests{{Model: model}}, Load: l}
 	}
-	return Job{Pool: "a", Windows: 2, Window: time.Second,
+	return Job{Pool: "a", Windows: 2, Window: time.Second, Load: measure.Load{Scale: 1.5},
 		Parts: []Job{part("encoder", measure.Load{Concurrency: 4, BatchSize: 1}), part("ranker", measure.Load{Concurrency: 1, BatchSize: 1})}}
 }
 
@@ -90,7 +90,7 @@ func TestModelsTogether(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d, r := newDuo(t)
 		m, err := r.Measure(t.Context(), both())
-		if err != nil || m.Failure != nil || len(m.Windows) != 4 || m.Launch != 1 {
+		if err != nil || m.Failure != nil || len(m.Windows) != 4 || m.Launch != 1 || m.Scale != 1.5 {
 			t.Fatalf("%+v, %v", m, err)
 		}
 		for i, w := range m.Windows {
@@ -113,6 +113,25 @@ func TestModelsTogether(t *testing.T) {
 		}
 		if want := []string{"encoder 1", "ranker 1", "ranker 2"}; !slices.Equal(d.loads, want) {
 			t.Errorf("loaded %v, want %v", d.loads, want)
+		}
+	})
+}
+
+// In turns, each window of one model has one of the other, and the load keeps its scale.
+func TestModelsTogetherInTurns(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		_, r := newDuo(t)
+		other := both()
+		other.Pool, other.Load.Scale = "b", 2
+		measured, err := r.Block(t.Context(), []Job{both(), other}, 3)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, m := range measured {
+			if m.Failure != nil || len(m.Windows) != 6 || m.Scale != 1.5+0.5*float64(i) || !slices.Equal(m.Models(), []string{"encoder", "ranker"}) {
+				t.Errorf("seat %d: %+v", i, m)
+			}
 		}
 	})
 }

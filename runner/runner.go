@@ -111,7 +111,7 @@ type Job struct {
 	// Parts are the jobs of several models, which one process serves from one repository, and whose
 	// loads run together. They have what belongs to a model: Model, Config, Instances, MaxBatch,
 	// Requests, Order, AnswerSize, Load of this model alone, Arrivals, Enough, Largest and Percentiles.
-	// The job itself has the rest. The windows of the measurement have the names of their models. Those
+	// The job itself has the rest, and the load of all, of which the measurement has the scale. The windows of the measurement have the names of their models. Those
 	// between two edges stand together, in the order of the parts. They end where one part has enough.
 	// Empty: one model, whose fields are the job's own.
 	Parts []Job
@@ -232,7 +232,7 @@ func (r *Runner) Measure(ctx context.Context, job Job) (measure.Measurement, err
 // measureJob measures a job and leaves the bench alone.
 func (r *Runner) measureJob(ctx context.Context, job Job) (measure.Measurement, error) {
 	r.resume()
-	var m measure.Measurement
+	m := measure.Measurement{Scale: job.Load.Scale}
 	windows, err := r.measure(ctx, job, &m)
 	m.Launch = r.ordinal()
 	if err == nil {

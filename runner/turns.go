@@ -64,7 +64,7 @@ func (t Turns) Take(ctx context.Context, seats []Seat) ([]measure.Measurement, e
 // join adds a turn's measurement to those of earlier turns. With a failure there are no figures.
 func join(before, m measure.Measurement) measure.Measurement {
 	before.Windows = append(before.Windows, m.Windows...)
-	before.Memory = max(before.Memory, m.Memory)
+	before.Memory, before.Scale = max(before.Memory, m.Memory), max(before.Scale, m.Scale)
 	before.Launch, before.Failure, before.Times = m.Launch, m.Failure, before.Times.Add(m.Times)
 	return before
 }

@@ -61,6 +61,17 @@ load: {concurrency: [1, 2, 4]}
 `, model, output, budget)
 }
 
+// severalText is profileText for two models on one server.
+func severalText(models, output string) string {
+	return fmt.Sprintf(`output: %q
+search: {strategy: grid, budget: {time: 2m, trials: %d}, window: 100ms}
+models:
+  mlp: {model: %q, load: {request_rate: 50}, constraints: {latency_p99: 10s}, space: {intra_op_threads: 1, instance_count: [1, 2]}}
+  cnn: {model: %q, load: {concurrency: 1}, constraints: {latency_p99: 10s}, space: {intra_op_threads: 1, instance_count: [1, 2]}}
+scale: {min: 1, max: 2}
+`, output, budget, filepath.Join(models, "mlp.onnx"), filepath.Join(models, "cnn.onnx"))
+}
+
 func (w workplace) write(name, text string) {
 	w.t.Helper()
 	if err := os.WriteFile(filepath.Join(w.dir, name), []byte(text), 0o644); err != nil {

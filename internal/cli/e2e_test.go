@@ -22,7 +22,20 @@ import (
 // kill -9 in the middle loses at most the current trial, and leaves no engine behind.
 func TestKilledCampaignGoesOn(t *testing.T) {
 	t.Parallel()
-	w := newWorkplace(t)
+	t.Run("one model", func(t *testing.T) {
+		t.Parallel()
+		killAndGoOn(t, newWorkplace(t))
+	})
+	t.Run("two models", func(t *testing.T) {
+		t.Parallel()
+		w := newWorkplace(t)
+		w.write("profile.yaml", severalText(os.Getenv("TUNER_MODELS"), w.output))
+		killAndGoOn(t, w)
+	})
+}
+
+func killAndGoOn(t *testing.T, w workplace) {
+	t.Helper()
 	first := w.start("profile", "-f", "profile.yaml")
 	engine := w.awaitTrials(first, 2)
 	first.signal(syscall.SIGKILL)

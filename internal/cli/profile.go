@@ -132,8 +132,10 @@ func runCampaign(ctx context.Context, con console, o profileOptions, p spec.Prof
 // runDryRun describes what a campaign would do. It refuses what the comparison of variants would
 // refuse. Package preparation has checked everything else.
 func runDryRun(con console, o profileOptions, s profile.Setup, servers []string) error {
-	if _, _, err := preparation.Data(s.Profile, s.Subject); err != nil {
-		return exit.OfFiles(err)
+	for _, model := range s.Each() {
+		if _, _, err := preparation.Data(model.Profile, model.Subject); err != nil {
+			return exit.OfFiles(err)
+		}
 	}
 	forecast, err := dryrun.New(s, servers)
 	if err != nil {

@@ -33,7 +33,7 @@ func (o Options) observe(name string, settings search.Settings, past time.Durati
 // about describes a campaign to an OpenTelemetry collector.
 func (o Options) about(setup profile.Setup, log campaign.Log) spans.About {
 	return spans.About{
-		Model: setup.Subject.Name, Strategy: setup.Profile.Search.Strategy, Server: serverText(setup), Output: setup.Profile.Output,
+		Model: setup.Name(), Strategy: setup.Profile.Search.Strategy, Server: serverText(setup), Output: setup.Profile.Output,
 		Version: o.Version, Goal: setup.Profile.Goal, Earlier: len(log.Past), Past: log.Elapsed(), Now: time.Now,
 	}
 }

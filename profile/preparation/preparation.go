@@ -39,6 +39,8 @@ type Options struct {
 	DryRun   bool   // launch and write nothing
 	Quiet    bool   // show no progress
 	Messages io.Writer
+
+	model string // begins what is said of one of several models
 }
 
 // Campaign is a campaign after all checks that are possible before its variants are made. The
@@ -70,9 +72,6 @@ func (o Options) Open(ctx context.Context, p spec.Profile) (c Campaign, err erro
 		return c, exit.OrInterrupted(ctx, err)
 	}
 	host := hostinfo.Read(ctx)
-	if p.IsSeveral() && !o.DryRun {
-		return c, exit.Usagef("%s: models: this version measures one model at a time\n    hint: --dry-run lists the candidates of several; write model: FILE, one profile per model, to measure them", o.File)
-	}
 	if p.IsSeveral() {
 		err = c.openSeveral(ctx, p, host)
 	} else {
@@ -206,22 +205,18 @@ func (c Campaign) Restore(ctx context.Context) error { return c.servers.Restore(
 // returns those of each model, in the order of the setup's parts.
 func (c Campaign) MakeVariants(ctx context.Context) ([]profile.Variants, error) {
 	var list []profile.Variants
-	for _, s := range c.models() {
-		v, err := c.options.Variants(ctx, s.Profile, s.Subject, s.Facts, c.Builds)
+	for _, s := range c.Setup.Each() {
+		o := c.options
+		if c.Setup.IsSeveral() {
+			o.model = s.Subject.Name + ": "
+		}
+		v, err := o.Variants(ctx, s.Profile, s.Subject, s.Facts, c.Builds)
 		if err != nil {
 			return nil, exit.OrInterrupted(ctx, exit.OfFiles(err))
 		}
 		list = append(list, v)
 	}
 	return list, nil
-}
-
-// models lists the setups of the campaign's models.
-func (c Campaign) models() []profile.Setup {
-	if c.Setup.IsSeveral() {
-		return c.Setup.Parts
-	}
-	return []profile.Setup{c.Setup}
 }
 
 // with returns the setup with the variants of its models.
@@ -260,7 +255,7 @@ func (c Campaign) Run(ctx context.Context, variants []profile.Variants) (outcome
 		return profile.Outcome{}, exit.Usagef("%v", err)
 	}
 	loop := profile.Campaign{
-		Strategy: strategy, Trialer: profile.NewEngines(setup, engines, finals, c.requests[0]), Recorder: log, Observer: observer,
+		Strategy: strategy, Trialer: profile.NewEngines(setup, engines, finals, c.requests...), Recorder: log, Observer: observer,
 		More: watch.More, IsEnough: watch.IsEnough, Now: time.Now, Past: log.Past,
 	}
 	outcome, err = loop.Run(ctx)

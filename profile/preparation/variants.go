@@ -98,6 +98,6 @@ func (o Options) announceVariants(v profile.Variants, took time.Duration) {
 
 func (o Options) say(text string) {
 	if !o.Quiet {
-		fmt.Fprintln(o.Messages, text)
+		fmt.Fprintln(o.Messages, o.model+text)
 	}
 }

@@ -183,7 +183,11 @@ func (o *observer) window(above oteltrace.Span, trial search.Trial, i int, w mea
 	if size, ok := trial.SizeOf(i); ok {
 		load.BatchSize = size
 	}
-	s := o.start(above, windowSpan, at, append(loadAttributes(load),
+	var model []attribute.KeyValue
+	if w.Model != "" { // of several
+		load, model = trial.Load.Of(w.Model), []attribute.KeyValue{attribute.String("tuner.model", w.Model)}
+	}
+	s := o.start(above, windowSpan, at, append(append(loadAttributes(load), model...),
 		attribute.Int("tuner.requests", w.Requests), attribute.Int("tuner.errors", w.Errors), attribute.StringSlice("tuner.flags", flagNames(w.Flags)),
 		attribute.Float64("tuner.steal", w.Steal), attribute.Float64("tuner.foreign", w.Foreign))...)
 	s.SetAttributes(o.figures(measure.Measurement{Windows: []measure.Window{w}})...)
@@ -205,6 +209,9 @@ func (o *observer) figures(m measure.Measurement) []attribute.KeyValue {
 }
 
 func loadAttributes(l measure.Load) []attribute.KeyValue {
+	if l.Scale > 0 {
+		return []attribute.KeyValue{attribute.Float64("tuner.load.scale", l.Scale)}
+	}
 	list := []attribute.KeyValue{attribute.Int("tuner.load.batch_size", l.BatchSize)}
 	if l.Concurrency > 0 {
 		return append(list, attribute.Int("tuner.load.concurrency", l.Concurrency))

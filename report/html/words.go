@@ -57,11 +57,11 @@ func Write(w io.Writer, r analyze.Result, withRepository bool) error {
 		page.Why = append(page.Why, newSection(s))
 	}
 	if _, ok := r.Winner(); ok {
-		var config strings.Builder
-		if err := report.WriteConfig(&config, r); err != nil {
+		config, err := report.ConfigText(r)
+		if err != nil {
 			return err
 		}
-		page.Config = config.String()
+		page.Config = config
 		if withRepository {
 			serve := "tuner serve --model-repository " + report.RepositoryDir
 			for _, f := range r.Header.Operators {

@@ -188,3 +188,45 @@ func TestBeginsWithTheProfilesTraffic(t *testing.T) {
 		t.Errorf("the campaign took %v of a minute", last)
 	}
 }
+
+// more returns the machine with a third model that has nothing to choose, and no traffic worth
+// mentioning.
+func (m machine) more(t *testing.T, rate float64) machine {
+	t.Helper()
+	third := search.Part{Model: "logger", Space: search.Space{
+		Load: search.LoadAxis{Rate: true, Levels: []float64{rate}, BatchSize: 1}, Facts: search.Facts{Cores: cores, Batching: true, Precisions: []string{"fp32"}},
+	}}
+	space, err := joint.Space(append(m.settings.Space.Parts, third), nil, m.settings.Space.Load.Levels, cores)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.settings.Space = space
+	m.work = map[string]time.Duration{"encoder": m.work["encoder"], "ranker": m.work["ranker"], "logger": time.Microsecond}
+	return m
+}
+
+// A third model with hardly any traffic changes neither the number of candidates, nor the trials, nor
+// the answer.
+func TestThirdModelWithoutTraffic(t *testing.T) {
+	t.Parallel()
+	two := newMachine(t, 10*time.Millisecond, time.Millisecond, search.Budget{Trials: 40})
+	three := two.more(t, 0.001)
+	want, _ := two.settings.Space.Candidates().Len()
+	if n, _ := three.settings.Space.Candidates().Len(); n != want {
+		t.Errorf("%d candidates with the third model, want %d", n, want)
+	}
+	a, alone := two.run(t, false)
+	b, inCompany := three.run(t, false)
+	if len(alone) != len(inCompany) {
+		t.Fatalf("%d trials with the third model, want %d", len(inCompany), len(alone))
+	}
+	for i, e := range alone {
+		if other := inCompany[i].Trial; other.Candidate.Key() != e.Trial.Candidate.Key() || other.Load.Scale != e.Trial.Load.Scale {
+			t.Fatalf("trial %d is %s at %s, want %s at %s", i+1, other.Candidate, other.Load, e.Trial.Candidate, e.Trial.Load)
+		}
+	}
+	x, y := a.SoFar().Answer(), b.SoFar().Answer()
+	if x == nil || y == nil || x.Candidate.Key() != y.Candidate.Key() || x.Load.Scale != y.Load.Scale {
+		t.Errorf("the answer is %+v with the third model, want %+v", y, x)
+	}
+}
