@@ -82,14 +82,14 @@ func drawLegend(canvas draw.Canvas, bars []bar) {
 
 // factor returns the factor from the figures' base unit to the axis's unit.
 func (r Result) factor() float64 {
-	if r.Setup.unit() == measure.Seconds {
+	if r.Setup.Unit() == measure.Seconds {
 		return 1e3
 	}
 	return 1
 }
 
 func (r Result) axisTitle() string {
-	if r.Setup.unit() == measure.Seconds {
+	if r.Setup.Unit() == measure.Seconds {
 		return fmt.Sprintf("Compute time of one execution (ms), batch %d; shorter is better", r.Setup.Sweep.Batch)
 	}
 	return fmt.Sprintf("Rows per second, batch %d, %s; longer is better", r.Setup.Sweep.Batch, words.Count(r.Setup.Sweep.Sessions, "session"))

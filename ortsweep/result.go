@@ -34,8 +34,8 @@ func NewResult(s Setup, r *race.Race, outs []race.Out, o Outcome, models map[str
 	return Result{Setup: s, Outcome: o, Race: result, Outs: append(slices.Clone(outs), result.Outs...), Models: models}
 }
 
-// unit returns the unit of the sweep's figures.
-func (s Setup) unit() measure.Unit {
+// Unit returns the unit of the sweep's figures.
+func (s Setup) Unit() measure.Unit {
 	if s.Sweep.Measure == spec.SweepThroughput {
 		return measure.InferPerSecond
 	}
@@ -235,7 +235,7 @@ func rounded(x float64) float64 {
 func WriteJSON(w io.Writer, r Result) error {
 	s := r.Setup
 	d := document{
-		Schema: 1, Tool: s.Tool, Model: jsonModel{Name: s.Subject.Name}, Measure: s.Sweep.Measure, Unit: r.Setup.unit(), Batch: s.Sweep.Batch,
+		Schema: 1, Tool: s.Tool, Model: jsonModel{Name: s.Subject.Name}, Measure: s.Sweep.Measure, Unit: r.Setup.Unit(), Batch: s.Sweep.Batch,
 		Sessions: s.Sweep.Sessions, Seed: s.Sweep.Search.Seed, Budget: s.Sweep.Search.Budget.Time.Seconds(), Elapsed: r.Outcome.Elapsed.Seconds(),
 		Interrupted: r.Outcome.Interrupted, Candidates: []jsonStanding{}, Out: append([]reason{}, r.reasons()...),
 		Variants: append([]journal.Variant{}, s.Variants...), Assigned: r.assigned(), Runtimes: r.runtimes(),

@@ -117,7 +117,7 @@ func percent(ratio float64) string {
 
 // ValueText prints a figure of the sweep.
 func (s Setup) ValueText(v float64) string {
-	if s.unit() == measure.InferPerSecond {
+	if s.Unit() == measure.InferPerSecond {
 		return measure.Throughput.Format(v)
 	}
 	return measure.ComputeInfer.Format(v)

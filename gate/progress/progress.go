@@ -1,5 +1,5 @@
-// Package progress shows a running gate: a live view on the terminal (package live), or a line for
-// each pair. It observes package gate, and decides nothing.
+// Package progress shows a running gate: a live view on the terminal (package live) or in a browser
+// (package web), or a line for each pair. It observes package gate, and decides nothing.
 package progress
 
 import (
@@ -27,18 +27,16 @@ type Progress struct {
 	view *live.View // nil: lines
 }
 
-// New shows a gate that begins. If out is a *live.Screen, it shows frames there. The caller must call
+// New shows a gate that begins. If out is a display, it shows frames there. The caller must call
 // Close.
 func New(out io.Writer, s gate.Setup) *Progress {
 	p := &Progress{out: out, budget: s.Spec.Budget, criteria: gate.Criteria(s.Spec), metric: append(s.Spec.AllMetrics(), measure.Throughput)[0]}
 	fmt.Fprintf(out, "gating %s at %s (budget %v), results in %s\n", s.Spec.Name, s.Load, s.Spec.Budget, s.Spec.Output)
-	screen, ok := out.(*live.Screen)
-	if !ok {
-		return p
+	if shown, ok := out.(live.Display); ok {
+		frame := p.first(s, time.Now())
+		frame.Keys = []live.Key{live.StopKey(shown.Update)}
+		p.view = live.NewView(shown, frame)
 	}
-	frame := p.first(s, time.Now())
-	frame.Keys = []live.Key{live.StopKey(screen.Update)}
-	p.view = live.NewView(screen, frame)
 	return p
 }
 
@@ -71,14 +69,18 @@ func (p *Progress) figures(pair gate.Pair) string {
 
 // first returns the frame before the first pair.
 func (p *Progress) first(s gate.Setup, now time.Time) live.Frame {
-	name := string(p.metric)
-	if s.Baseline != nil {
-		name += " (× baseline)"
-	}
+	info, _ := p.metric.Info()
 	f := live.Frame{
 		Title: fmt.Sprintf("gate %s at %s", s.Spec.Name, s.Load), Now: "pair 1, on fresh processes", Began: now, Ends: now.Add(p.budget),
-		Chart: live.Chart{X: live.Axis{Name: "pairs", Format: func(x float64) string { return fmt.Sprintf("%.0f", x) }},
-			Y: live.Axis{Name: name, Format: p.metric.Format}},
+		Chart: live.Chart{
+			X:     live.Axis{Name: "pairs", Format: func(x float64) string { return fmt.Sprintf("%.0f", x) }},
+			Y:     live.Axis{Name: string(p.metric), Unit: string(info.Unit), Format: p.metric.Format},
+			Marks: live.Marks{Kept: "candidate"},
+		},
+		Heads: live.Heads{Count: "Pair", Text: "Metric", Outcome: "Candidate"},
+	}
+	if s.Baseline != nil {
+		f.Chart.Marks.Missed, f.Heads.Outcome = "baseline", "Baseline → candidate"
 	}
 	f.Answer, _ = p.answer(nil)
 	for _, c := range p.criteria {
@@ -98,7 +100,7 @@ func (p *Progress) change(pair gate.Pair, at gate.Progress) func(*live.Frame) {
 		candidate bool
 	}{{pair.Baseline, false}, {pair.Candidate, true}} {
 		if v, ok := gate.Figure(p.metric, side.of); ok {
-			points = append(points, live.Point{X: float64(at.Pairs), Y: v, IsKept: side.candidate})
+			points = append(points, live.Point{X: float64(at.Pairs), Y: v, Text: fmt.Sprintf("pair %d", at.Pairs), IsKept: side.candidate})
 		}
 	}
 	entry := live.Entry{Head: fmt.Sprintf("%4d  %6s  ", at.Pairs, words.Clock(at.Elapsed)), Text: string(p.metric), Outcome: p.figures(pair)}

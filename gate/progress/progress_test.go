@@ -91,6 +91,40 @@ func TestFrames(t *testing.T) {
 	}
 }
 
+// display is one that is no terminal.
+type display struct {
+	strings.Builder
+	frame   live.Frame
+	isEnded bool
+}
+
+func (d *display) Show(f live.Frame) error           { d.frame = f; return nil }
+func (d *display) Update(change func(f *live.Frame)) { change(&d.frame) }
+func (d *display) Close()                            { d.isEnded = true }
+
+// A display shows frames in place of lines, with names for its columns and marks.
+func TestDisplay(t *testing.T) {
+	t.Parallel()
+	check := func(s gate.Setup, measured gate.Pair, points int, marks live.Marks, outcome string) {
+		t.Helper()
+		var shown display
+		p := New(&shown, s)
+		p.Measured(measured, gate.Progress{Pairs: 1, Most: 10, Elapsed: time.Second})
+		p.Close()
+		f := shown.frame
+		if len(f.Chart.Points) != points || f.Chart.Marks != marks || f.Chart.Y.Unit != "infer/s" || f.Heads.Outcome != outcome || len(f.Keys) != 1 || !shown.isEnded {
+			t.Errorf("frame %+v, ended %v", f, shown.isEnded)
+		}
+		if text := shown.String(); strings.Count(text, "\n") != 1 {
+			t.Errorf("it printed %q", text)
+		}
+	}
+	s := setup(t)
+	check(s, pair(1000, 990), 2, live.Marks{Kept: "candidate", Missed: "baseline"}, "Baseline → candidate")
+	s.Baseline = nil
+	check(s, gate.Pair{Candidate: pair(1000, 990).Candidate}, 1, live.Marks{Kept: "candidate"}, "Candidate")
+}
+
 // Without criteria the candidate is measured for a baseline. The chart has the limit of its metric.
 func TestFrameWithoutCriteria(t *testing.T) {
 	t.Parallel()

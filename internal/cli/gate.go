@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -45,7 +46,7 @@ line of history.jsonl.`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return runGate(cmd.Context(), con, o, ui) },
 	})
 	o.Add(cmd.Flags())
-	ui.AddTerminalFlag(cmd.Flags())
+	ui.AddFlags(cmd.Flags())
 	return cmd
 }
 
@@ -89,6 +90,7 @@ func reportGate(con console, o *flags.Options, r gate.Result) error {
 	report := output.Report{Result: r}
 	var notKept error
 	report.History, notKept = gate.KeepHistory(r)
+	con.stage.Report(func(w io.Writer) error { return output.WriteTrend(w, report) })
 	written, notWritten := output.WriteAll(r.Setup.Spec.Output, report)
 	notPrinted := printGate(con, o, report)
 	if !o.Quiet {

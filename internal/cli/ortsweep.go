@@ -48,7 +48,7 @@ Each flag can also be given as an environment variable: TUNER_MODEL, TUNER_IN_NA
 		RunE:    func(cmd *cobra.Command, _ []string) error { return runOrtsweep(cmd.Context(), con, o, ui) },
 	})
 	o.Add(cmd.Flags())
-	ui.AddTerminalFlag(cmd.Flags())
+	ui.AddFlags(cmd.Flags())
 	return cmd
 }
 

@@ -3,11 +3,14 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"io"
 	"slices"
+	"strings"
 	"time"
 
 	"tuner/internal/exit"
 	"tuner/internal/hostinfo"
+	"tuner/internal/webpage"
 	"tuner/ort/ortlib"
 	"tuner/ort/provider"
 	"tuner/ortsweep"
@@ -58,6 +61,13 @@ func sweepEngines(con console, setup ortsweep.Setup, requests runner.Requests, h
 // reportSweep writes the files, prints the answer, and returns the error with the exit code.
 // "Nothing beats the default" is an answer too.
 func reportSweep(con console, o *flags.Options, r ortsweep.Result) error {
+	con.stage.Report(func(w io.Writer) error {
+		var table strings.Builder
+		if err := ortsweep.WriteTable(&table, r); err != nil {
+			return err
+		}
+		return webpage.WriteText(w, fmt.Sprintf("ortsweep %s for %s", r.Setup.Subject.Name, r.Setup.Sweep.Measure), table.String())
+	})
 	written, err := ortsweep.WriteAll(r.Setup.Sweep.Output, r)
 	if err != nil {
 		return exit.OfFiles(err)

@@ -8,9 +8,16 @@ type Chart struct {
 	Points []Point
 	// Limit is a value of Y that points should not exceed. It is a line of the chart; 0: none.
 	Limit float64
+	Marks Marks
+	// IsTradeoff means that more of X and less of Y are better. A page then draws the chart like the
+	// one of report.html. Otherwise X tells the order of the measurements.
+	IsTradeoff bool
 
 	spell func(string) string
 }
+
+// Marks say what the marks of points mean. A chart without a meaning for a mark has no such points.
+type Marks struct{ Kept, Missed, Best string }
 
 // Axis names a coordinate, and formats its values.
 type Axis struct {
@@ -23,8 +30,8 @@ type Axis struct {
 type Point struct {
 	X, Y   float64
 	Text   string // what was measured
-	IsKept bool   // it keeps the limits
-	IsBest bool
+	IsKept bool   // its mark is Marks.Kept, else Marks.Missed
+	IsBest bool   // its mark is Marks.Best
 }
 
 // wideRatio is the ratio of the largest to the smallest value of Y from which on the axis is
@@ -75,10 +82,15 @@ func (c Chart) lines(s signs, columns, rows int) []Line {
 	return append(lines, c.below(s, columns, margin, most))
 }
 
-// below is the line of the horizontal axis: its name, the vertical axis' name, and its end.
+// below is the line of the horizontal axis: its name, the vertical axis' name, and its end. Where it
+// tells the order of two kinds of measurements, it names the second one.
 func (c Chart) below(s signs, columns, margin int, most float64) Line {
 	end := " " + c.text(c.X, most)
-	name := " " + c.spell(c.Y.Name) + " over " + c.spell(c.X.Name) + " "
+	second := ""
+	if !c.IsTradeoff && c.Marks.Missed != "" {
+		second = " (" + string(s.missed) + " " + c.spell(c.Marks.Missed) + ")"
+	}
+	name := " " + c.spell(c.Y.Name) + second + " over " + c.spell(c.X.Name) + " "
 	fill := columns - margin - 1 - width(name) - width(end)
 	return Line{{repeat(" ", margin) + string(s.corner) + name + repeat(string(s.floor), fill) + end, Faint}}
 }

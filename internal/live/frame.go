@@ -28,10 +28,15 @@ type Frame struct {
 	Chart  Chart
 	Noise  Noise
 	Recent []Entry // last measurements, the newest last
+	Heads  Heads
 	// Note is the last message, such as the reply to a key.
 	Note string
 	Keys []Key
 }
+
+// Heads are the names of the columns of the last measurements, for a page: what is counted ("Trial"),
+// what was measured, and with which outcome.
+type Heads struct{ Count, Text, Outcome string }
 
 // Entry is a measurement in the list of the last ones.
 type Entry struct {

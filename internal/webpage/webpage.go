@@ -33,6 +33,12 @@ const (
 	sharedStyle     = "base.css"
 )
 
+// The files of the page of a text.
+const (
+	textTemplate = "text.html"
+	textStyle    = "text.css"
+)
+
 // sharedScripts are in the order in which they run.
 var sharedScripts = [...]string{"format.js", "plot.js", "chart.js", "theme.js"}
 
@@ -75,6 +81,18 @@ func Write(w io.Writer, s Source, data any, view func(Parts) any) error {
 		return fmt.Errorf("cannot write HTML: %w", err)
 	}
 	return nil
+}
+
+// textPage is the page of a text.
+type textPage struct {
+	Parts
+	Title, Text string
+}
+
+// WriteText writes a page that has a text as it is, in letters of one width.
+func WriteText(w io.Writer, title, text string) error {
+	source := Source{Files: assets, Template: textTemplate, Style: textStyle}
+	return Write(w, source, struct{}{}, func(parts Parts) any { return textPage{parts, title, text} })
 }
 
 // withoutTurns replaces the characters that change the direction of writing. With them, a name

@@ -15,7 +15,7 @@ import (
 
 func TestSharedAssets(t *testing.T) {
 	t.Parallel()
-	webpagetest.CheckAssets(t, assets, append(sharedScripts[:], sharedTemplates, sharedStyle)...)
+	webpagetest.CheckAssets(t, assets, append(sharedScripts[:], sharedTemplates, sharedStyle, textTemplate, textStyle)...)
 }
 
 // page is a small page that uses every shared template.
@@ -71,6 +71,29 @@ func TestWrite(t *testing.T) {
 	again, err := write(t, page(), "a title", map[string]int{"n": 3})
 	if err != nil || again != text {
 		t.Errorf("the same page has other bytes the second time (%v)", err)
+	}
+}
+
+// A text keeps its lines and its spaces, and is no markup.
+func TestWriteText(t *testing.T) {
+	t.Parallel()
+	var b bytes.Buffer
+	if err := WriteText(&b, "a <title>", "value  gain\n  1.5  <b>+3 %</b>\n"); err != nil {
+		t.Fatal(err)
+	}
+	root, err := markup.Parse(&b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	webpagetest.CheckSelfContained(t, root)
+	texts := map[string]string{}
+	for n := range root.Descendants() {
+		if n.Type == markup.ElementNode && n.FirstChild != nil && n.FirstChild == n.LastChild {
+			texts[n.Data] = n.FirstChild.Data
+		}
+	}
+	if texts["title"] != "a <title>" || texts["pre"] != "value  gain\n  1.5  <b>+3 %</b>\n" {
+		t.Errorf("title %q, text %q", texts["title"], texts["pre"])
 	}
 }
 

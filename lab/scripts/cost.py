@@ -2,7 +2,7 @@
 
 usage: cost.py TUNER live MODEL       CPU time of the live view (--ui live)
        cost.py TUNER web MODEL        CPU time of the page (--ui web)
-       cost.py TUNER windows MODEL    windows beside the live view, and without it
+       cost.py TUNER windows MODEL    windows beside the live view, and without it (bench/watch)
        cost.py TUNER summaries MODEL  percentiles of latencies in a server's metrics
 
 Each takes less than five minutes. Nothing else may run meanwhile. The tuner that is named runs campaigns
@@ -27,8 +27,8 @@ import threading
 import time
 import urllib.request
 
-PAIRS = 8
-STUDENT = 2.365  # 97.5 % quantile of Student's t with 7 degrees of freedom (8 pairs)
+VIEW_PAIRS, SERVER_PAIRS = 6, 8
+STUDENT = {6: 2.571, 8: 2.365}  # 97.5 % quantile of Student's t, by the number of pairs
 TICK = os.sysconf("SC_CLK_TCK")
 
 
@@ -42,7 +42,7 @@ def cpu(pid):
 def interval(values):
     """Mean and both ends of its 95 % interval."""
     mean = statistics.fmean(values)
-    half = STUDENT * statistics.stdev(values) / math.sqrt(len(values))
+    half = STUDENT[len(values)] * statistics.stdev(values) / math.sqrt(len(values))
     return mean, mean - half, mean + half
 
 
@@ -53,26 +53,33 @@ def ratio(name, with_it, without):
     print(f"{name}: ratio {mean:.4f} [{lo:.4f}, {hi:.4f}] in {len(logs)} pairs", flush=True)
 
 
+def terminal():
+    """Opens a terminal of 80 × 24: the side of its user, and that of a program."""
+    parent, child = pty.openpty()
+    fcntl.ioctl(child, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
+    return parent, child
+
+
 def own_terminal():
     """Makes the terminal at stdin the process's own, as a shell does."""
     os.setsid()
     fcntl.ioctl(0, termios.TIOCSCTTY, 0)
 
 
-def campaign(tuner, model, form, load, window, trials):
-    """Runs a campaign on a terminal of 80 × 24.
+def campaign(tuner, model, form):
+    """Runs a campaign of five windows of 2 s on a terminal.
 
-    It returns the windows, and the CPU time that tuner used until the campaign's end, s, with the wall time.
+    It returns the CPU time that tuner used until the campaign's end, s, and the wall time. The load is an open loop
+    of few requests: the load generator, which is in the same process, takes little and always the same.
     """
     folder = tempfile.mkdtemp()
     with open(f"{folder}/profile.yaml", "w", encoding="utf-8") as profile:
         profile.write(
             f"model: {os.path.abspath(model)}\noutput: {folder}/out\n"
-            f"search: {{strategy: grid, budget: {{trials: {trials}}}, window: {window}s}}\n"
-            f"space: {{instance_count: [1, 2], intra_op_threads: [1], max_batch_size: [1, 2, 4, 8]}}\nload: {load}\n"
+            "search: {strategy: grid, budget: {trials: 5}, window: 2s}\n"
+            "space: {instance_count: [1, 2], intra_op_threads: [1], max_batch_size: [1, 2, 4, 8]}\nload: {request_rate: [20]}\n"
         )
-    parent, child = pty.openpty()
-    fcntl.ioctl(child, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
+    parent, child = terminal()
     command = [tuner, "profile", f"{folder}/profile.yaml", "--ui", form]
     run = subprocess.Popen(command, stdin=child, stdout=child, stderr=child, preexec_fn=own_terminal)
     os.close(child)
@@ -93,13 +100,8 @@ def campaign(tuner, model, form, load, window, trials):
     os.close(parent)
     if run.wait() != 0:
         sys.exit(text.decode(errors="replace"))
-    windows = []
-    with open(path, encoding="utf-8") as journal:
-        for line in journal:
-            record = json.loads(line)
-            if record["kind"] == "trial":
-                windows += record["data"]["measurement"].get("windows", [])
-    return windows, used, took
+    shutil.rmtree(folder)
+    return used, took
 
 
 def has_ended(path):
@@ -112,39 +114,49 @@ def has_ended(path):
 
 
 def watch(url):
-    """Reads the events of a page, as a browser does."""
+    """Reads the events of a page, and its report at the end, as a browser does."""
     try:
         with urllib.request.urlopen(url.replace("/?", "/events?"), timeout=120) as events:
             while events.read1(65536):
                 pass
+        with urllib.request.urlopen(url, timeout=10) as report:
+            report.read()
     except OSError:
         pass
 
 
 def view(tuner, model, form):
-    # An open loop of few requests: the load generator, which is in the same process, takes little and
-    # always the same.
     used, took = {form: [], "none": []}, []
-    for i in range(4):
+    for i in range(VIEW_PAIRS):
         for which in (form, "none") if i % 2 else ("none", form):
-            _, seconds, wall = campaign(tuner, model, which, "{request_rate: [20]}", 2, 5)
+            seconds, wall = campaign(tuner, model, which)
             used[which].append(seconds)
             took.append(wall)
     extra = [100 * (a - b) / statistics.fmean(took) for a, b in zip(used[form], used["none"])]
+    mean, lo, hi = interval(extra)
     print(
         f"--ui {form}: {statistics.fmean(used[form]):.2f} s of CPU time in campaigns of {statistics.fmean(took):.1f} s, none {statistics.fmean(used['none']):.2f} s; "
-        f"the view takes {statistics.fmean(extra):.2f} % of a core (pairs: {', '.join(f'{e:.2f}' for e in extra)})",
+        f"the view takes {mean:.2f} % of a core [{lo:.2f}, {hi:.2f}] (pairs: {', '.join(f'{e:.2f}' for e in extra)})",
         flush=True,
     )
 
 
 def windows(tuner, model):
-    rates = {"live": [], "none": []}
-    for i in range(PAIRS):
-        for which in ("live", "none") if i % 2 else ("none", "live"):
-            measured, _, _ = campaign(tuner, model, which, "{concurrency: [8]}", 5, 1)
-            rates[which].append(sum(w["inferences"] for w in measured) / sum(w["duration"] for w in measured))
-    ratio("throughput with --ui live over none", rates["live"], rates["none"])
+    folder = tempfile.mkdtemp()
+    subprocess.run(["go", "build", "-o", f"{folder}/watch", "./bench/watch"], check=True)
+    parent, child = terminal()
+    command = [f"{folder}/watch", "-tuner", tuner, "-model", model]
+    run = subprocess.Popen(command, stdin=child, preexec_fn=own_terminal)
+    os.close(child)
+    drawn = 0
+    try:
+        while text := os.read(parent, 65536):
+            drawn += len(text)
+    except OSError:  # the program has ended
+        pass
+    if run.wait() != 0:
+        sys.exit(1)
+    print(f"{drawn / 1000:.0f} kB were drawn", flush=True)
 
 
 def serve(tuner, repository, flags):
@@ -162,7 +174,7 @@ def summaries(tuner, model):
     os.makedirs(f"{repository}/m/1")
     shutil.copy(model, f"{repository}/m/1/model.onnx")
     results = {True: [], False: []}
-    for i in range(PAIRS):
+    for i in range(SERVER_PAIRS):
         for has in (True, False) if i % 2 else (False, True):
             server, at = serve(tuner, repository, ["--metrics-config=summary_latencies=true"] if has else [])
             address = at["grpc"]

@@ -1,5 +1,6 @@
-// Package progress shows a running sweep: a live view on the terminal (package live), or a line for
-// each heat and each failure. It observes package ortsweep, and decides nothing.
+// Package progress shows a running sweep: a live view on the terminal (package live) or in a browser
+// (package web), or a line for each heat and each failure. It observes package ortsweep, and decides
+// nothing.
 package progress
 
 import (
@@ -32,7 +33,7 @@ type Progress struct {
 // mostCounted limits the counting of a sweep's candidates.
 const mostCounted = 2000
 
-// New shows a sweep that begins. If out is a *live.Screen, it shows frames there. The caller must call
+// New shows a sweep that begins. If out is a display, it shows frames there. The caller must call
 // Close.
 func New(out io.Writer, s ortsweep.Setup, r *race.Race) *Progress {
 	list, whole := s.Candidates(mostCounted)
@@ -43,13 +44,11 @@ func New(out io.Writer, s ortsweep.Setup, r *race.Race) *Progress {
 	fmt.Fprintf(out, "racing %s%s of %s for %s (budget %v), results in %s\n", more, words.Count(len(list), "setting"), s.Subject.Name,
 		s.Sweep.Measure, s.Sweep.Search.Budget.Time, s.Sweep.Output)
 	p := &Progress{out: out, setup: s, race: r}
-	screen, ok := out.(*live.Screen)
-	if !ok {
-		return p
+	if shown, ok := out.(live.Display); ok {
+		frame := p.first(time.Now())
+		frame.Keys = []live.Key{live.StopKey(shown.Update)}
+		p.view = live.NewView(shown, frame)
 	}
-	frame := p.first(time.Now())
-	frame.Keys = []live.Key{live.StopKey(screen.Update)}
-	p.view = live.NewView(screen, frame)
 	return p
 }
 
@@ -60,7 +59,11 @@ func (p *Progress) first(now time.Time) live.Frame {
 	return live.Frame{
 		Title: fmt.Sprintf("ortsweep %s for %s", p.setup.Subject.Name, s.Measure), Answer: []string{"Nothing was compared yet."}, Now: "starting",
 		Began: now, Ends: now.Add(s.Search.Budget.Time),
-		Chart: live.Chart{X: live.Axis{Name: "time", Format: seconds}, Y: live.Axis{Name: string(s.Measure), Format: p.setup.ValueText}},
+		Chart: live.Chart{
+			X: live.Axis{Name: "time", Unit: string(measure.Seconds), Format: seconds},
+			Y: live.Axis{Name: string(s.Measure), Unit: string(p.setup.Unit()), Format: p.setup.ValueText}, Marks: live.Marks{Kept: "a window"},
+		},
+		Heads: live.Heads{Count: "Window", Text: "Settings", Outcome: "Figure"},
 	}
 }
 

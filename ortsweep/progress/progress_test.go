@@ -77,6 +77,35 @@ func TestLines(t *testing.T) {
 	}
 }
 
+// display is one that is no terminal.
+type display struct {
+	strings.Builder
+	frame   live.Frame
+	isEnded bool
+}
+
+func (d *display) Show(f live.Frame) error           { d.frame = f; return nil }
+func (d *display) Update(change func(f *live.Frame)) { change(&d.frame) }
+func (d *display) Close()                            { d.isEnded = true }
+
+// A display shows frames in place of lines, with names for its columns and marks.
+func TestDisplay(t *testing.T) {
+	t.Parallel()
+	s := setup(t)
+	r, _ := s.Race()
+	var shown display
+	p := New(&shown, s, r)
+	measured(r, 5, p.Measured)
+	p.Close()
+	f := shown.frame
+	if len(f.Recent) != 5 || len(f.Chart.Points) == 0 || f.Chart.Marks.Kept == "" || f.Chart.Y.Unit != "s" || f.Heads.Count != "Window" || len(f.Keys) != 1 || !shown.isEnded {
+		t.Errorf("frame %+v, ended %v", f, shown.isEnded)
+	}
+	if text := shown.String(); strings.Count(text, "\n") != 1 {
+		t.Errorf("it printed %q", text)
+	}
+}
+
 // The frame has each window, what failed, the noise of the last one, and the answer so far.
 func TestFrames(t *testing.T) {
 	t.Parallel()

@@ -36,7 +36,9 @@ func newView(shown live.Display, name string, goal search.Goal, budget search.Bu
 	frame := live.Frame{
 		Title: name + verdict.Words{Goal: goal}.Within(), Answer: []string{"No configuration was measured yet."}, Now: "starting",
 		Began: time.Now().Add(-past), Keys: []live.Key{live.StopKey(shown.Update), {Rune: 'c', Text: "confirm now", Do: v.confirm}},
-		Chart: live.Chart{X: axis(measure.Throughput), Y: axis(latency), Limit: limitOf(goal, latency)},
+		Chart: live.Chart{X: axis(measure.Throughput), Y: axis(latency), Limit: limitOf(goal, latency), IsTradeoff: true,
+			Marks: live.Marks{Kept: "keeps the limits", Missed: "misses a limit", Best: "the answer so far"}},
+		Heads: live.Heads{Count: "Trial", Text: "Configuration and load", Outcome: "Outcome"},
 	}
 	if budget.Time > 0 {
 		frame.Ends = frame.Began.Add(budget.Time)

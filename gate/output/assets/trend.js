@@ -49,14 +49,6 @@ function gatesAxis(width) {
   };
 }
 
-// fittedAxis extends a little beyond the values on both sides. Unlike in trend.png it does not
-// begin at 0, so that a margin of a few per cent is visible.
-function fittedAxis(title, values) {
-  const [least, most] = extremes(values), room = 0.1 * (most > least ? most - least : most);
-  const min = Math.max(0, least - room), max = most + room;
-  return { title, ticks: linearTicks(max, min), at: (v) => (v - min) / (max - min) };
-}
-
 // limitsOf returns the latest limits of a metric, in its axis's unit.
 function limitsOf(metric, points) {
   return ["min", "max"].flatMap((side) => {

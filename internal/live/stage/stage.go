@@ -30,27 +30,12 @@ const (
 type Choice struct {
 	form      string
 	isControl bool
-	hasNoPage bool // the verb has no page
 }
 
 // AddFlags defines the flags.
 func (c *Choice) AddFlags(f *pflag.FlagSet) {
 	f.StringVar(&c.form, "ui", "", "`form` of the progress: live (a view with keys), plain (lines), web or web:PORT (a page for browsers on this machine) or none (default live on a terminal, else plain)")
 	f.BoolVar(&c.isControl, "ui-control", false, "with --ui web: the page has the keys of the live view, too (default read-only)")
-}
-
-// AddTerminalFlag defines the flag of a verb that has no page.
-func (c *Choice) AddTerminalFlag(f *pflag.FlagSet) {
-	c.hasNoPage = true
-	f.StringVar(&c.form, "ui", "", "`form` of the progress: live (a view with keys), plain (lines) or none (default live on a terminal, else plain)")
-}
-
-// forms lists the values of --ui.
-func (c Choice) forms() string {
-	if c.hasNoPage {
-		return fmt.Sprintf("%s, %s and %s", formLive, formPlain, formNone)
-	}
-	return fmt.Sprintf("%s, %s, %s and %s", formLive, formPlain, formWeb, formNone)
 }
 
 // Stage is the place of a program's screen or page. A signal handler gives the terminal back through
@@ -96,7 +81,7 @@ func (s *Stage) Messages(c Choice, isQuiet bool, in io.Reader, out, errs io.Writ
 		return nil, false, exit.Usagef("--quiet contradicts --ui %s", form)
 	case c.isControl && form != formWeb:
 		return nil, false, exit.Usagef("--ui-control is for --ui %s", formWeb)
-	case form == formWeb && !c.hasNoPage:
+	case form == formWeb:
 		messages, err = s.openPage(c, port, errs)
 		return messages, false, err
 	case c.form != form:
@@ -109,7 +94,7 @@ func (s *Stage) Messages(c Choice, isQuiet bool, in io.Reader, out, errs io.Writ
 	case form == formNone:
 		return errs, true, nil
 	default:
-		return nil, false, exit.Usagef("--ui %q: allowed are %s", c.form, c.forms())
+		return nil, false, exit.Usagef("--ui %q: allowed are %s, %s, %s and %s", c.form, formLive, formPlain, formWeb, formNone)
 	}
 	if isQuiet {
 		return errs, true, nil

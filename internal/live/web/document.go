@@ -34,19 +34,29 @@ type document struct {
 	Now    string   `json:"now"`
 	Note   string   `json:"note"`
 	// X and Y are the metrics of the points, and Limit is the upper one of Y; 0: none
-	X      metric  `json:"x"`
-	Y      metric  `json:"y"`
-	Limit  float64 `json:"limit"`
-	Points []point `json:"points"`
-	Noise  *noise  `json:"noise"`  // null: not measured yet
-	Recent []entry `json:"recent"` // the newest first
-	Keys   []key   `json:"keys"`   // of a controlled page
-	IsDone bool    `json:"done"`   // the campaign has ended
+	X          metric   `json:"x"`
+	Y          metric   `json:"y"`
+	Limit      float64  `json:"limit"`
+	IsTradeoff bool     `json:"tradeoff"` // as live.Chart has it
+	Marks      marks    `json:"marks"`
+	Points     []point  `json:"points"`
+	Noise      *noise   `json:"noise"`  // null: not measured yet
+	Heads      []string `json:"heads"`  // of the columns of recent
+	Recent     []entry  `json:"recent"` // the newest first
+	Keys       []key    `json:"keys"`   // of a controlled page
+	IsDone     bool     `json:"done"`   // nothing more is measured
 }
 
 type metric struct {
 	Label string `json:"label"`
 	Unit  string `json:"unit"`
+}
+
+// marks says what each look of points means; "": there are no such points.
+type marks struct {
+	Kept   string `json:"kept"`
+	Missed string `json:"missed"`
+	Best   string `json:"best"`
 }
 
 type point struct {
@@ -79,8 +89,9 @@ type key struct {
 func newDocument(f live.Frame, p phase, isControlled bool) document {
 	d := document{
 		Title: terminal.Plain(f.Title), Answer: []string{}, IsGood: f.IsGood, Now: terminal.Plain(f.Now), Note: terminal.Plain(f.Note),
-		X: metric{f.Chart.X.Name, f.Chart.X.Unit}, Y: metric{f.Chart.Y.Name, f.Chart.Y.Unit}, Limit: f.Chart.Limit,
-		Points: []point{}, Recent: []entry{}, Keys: []key{}, IsDone: p != running,
+		X: metric{f.Chart.X.Name, f.Chart.X.Unit}, Y: metric{f.Chart.Y.Name, f.Chart.Y.Unit}, Limit: f.Chart.Limit, IsTradeoff: f.Chart.IsTradeoff,
+		Marks: marks(f.Chart.Marks), Points: []point{}, Heads: []string{f.Heads.Count + " · time", f.Heads.Text, f.Heads.Outcome}, Recent: []entry{},
+		Keys: []key{}, IsDone: p != running,
 	}
 	for _, sentence := range f.Answer {
 		d.Answer = append(d.Answer, terminal.Plain(sentence))

@@ -150,7 +150,7 @@ const (
 // slowly gets the newest frame when it has read the one before.
 func (p *Page) stream(w http.ResponseWriter, r *http.Request) {
 	if !p.enter() {
-		http.Error(w, "too many pages watch this campaign", http.StatusServiceUnavailable)
+		http.Error(w, "too many pages watch this run", http.StatusServiceUnavailable)
 		return
 	}
 	defer p.count(&p.streams, -1)

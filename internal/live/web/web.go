@@ -1,9 +1,9 @@
-// Package web shows a campaign in browsers while it runs. A Page takes the same frames as the screen
-// of package live, and a server at a loopback port sends the newest one to every browser that knows
-// the token. At the end the page becomes the campaign's report.
+// Package web shows a campaign, a gate or a sweep in browsers while it runs. A Page takes the same frames
+// as the screen of package live, and a server at a loopback port sends the newest one to every browser
+// that knows the token. At the end the page becomes the report.
 //
-// In the data flow it is last, as package live is. It knows no campaign and no report, and no client
-// can hold up what calls it: a slow one gets fewer frames.
+// In the data flow it is last, as package live is. It knows nothing of what runs and of no report, and no
+// client can hold up what calls it: a slow one gets fewer frames.
 package web
 
 import (
@@ -55,7 +55,7 @@ type phase int
 const (
 	unshown phase = iota // nobody knows its address
 	running
-	ended  // the campaign
+	ended  // nothing more is measured
 	closed // there will be no other frame
 )
 
@@ -107,8 +107,8 @@ func (p *Page) Write(text []byte) (int, error) {
 	return p.out.Write(text)
 }
 
-// Show begins to show the frames of a campaign. The first time it also begins to serve, and prints
-// the page's address.
+// Show begins to show the frames of a run. The first time it also begins to serve, and prints the page's
+// address.
 func (p *Page) Show(f live.Frame) error {
 	p.mu.Lock()
 	isFirst := p.phase == unshown
@@ -134,18 +134,18 @@ func (p *Page) Update(edit func(*live.Frame)) {
 	}
 }
 
-// Close says that the campaign has ended.
+// Close says that nothing more is measured.
 func (p *Page) Close() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.phase == running {
 		p.phase = ended
-		p.frame.Now, p.frame.Note, p.frame.Ends, p.frame.Keys = "the campaign has ended", "", time.Time{}, nil
+		p.frame.Now, p.frame.Note, p.frame.Ends, p.frame.Keys = "all is measured", "", time.Time{}, nil
 		p.change()
 	}
 }
 
-// Become gives the page the report that it becomes at the end. It writes nothing if no campaign was
+// Become gives the page the report that it becomes at the end. It writes nothing if nothing was
 // shown.
 func (p *Page) Become(write func(io.Writer) error) error {
 	p.mu.Lock()

@@ -90,10 +90,12 @@ func frame() live.Frame {
 	return live.Frame{
 		Title: "cnn within p99 ≤ 30 ms", Answer: []string{"Best so far: …"}, IsGood: true, Now: "searching", Began: time.Now(),
 		Chart: live.Chart{
-			X: live.Axis{Name: "throughput", Unit: "infer/s"}, Y: live.Axis{Name: "p99", Unit: "s"}, Limit: 0.03,
+			X: live.Axis{Name: "throughput", Unit: "infer/s"}, Y: live.Axis{Name: "p99", Unit: "s"}, Limit: 0.03, IsTradeoff: true,
+			Marks:  live.Marks{Kept: "k", Missed: "m", Best: "b"},
 			Points: []live.Point{{X: 1, Y: 2, Text: "default"}, {X: 3, Y: 4, IsKept: true}, {X: 5, Y: 6, IsKept: true, IsBest: true}},
 		},
 		Noise:  live.Noise{IsKnown: true, Steal: 0.002, Others: 0.013, Drift: -0.004, Spoilt: []string{"loud"}, History: []float64{0.5}},
+		Heads:  live.Heads{Count: "Trial", Text: "Load", Outcome: "Outcome"},
 		Recent: []live.Entry{{Head: "   1     3s  ", Text: "default", Outcome: "a"}, {Head: "   2     4s  ", Text: "other", Outcome: "b", IsBad: true}},
 		Keys:   []live.Key{{Rune: 's', Text: "stop and keep"}},
 	}
@@ -104,16 +106,16 @@ func TestDocument(t *testing.T) {
 	t.Parallel()
 	text, err := json.Marshal(newDocument(frame(), running, true))
 	const want = `{"title":"cnn within p99 ≤ 30 ms","answer":["Best so far: …"],"good":true,"now":"searching","note":"",` +
-		`"x":{"label":"throughput","unit":"infer/s"},"y":{"label":"p99","unit":"s"},"limit":0.03,` +
+		`"x":{"label":"throughput","unit":"infer/s"},"y":{"label":"p99","unit":"s"},"limit":0.03,"tradeoff":true,"marks":{"kept":"k","missed":"m","best":"b"},` +
 		`"points":[{"x":1,"y":2,"text":"default","look":"missed"},{"x":3,"y":4,"text":"","look":"kept"},{"x":5,"y":6,"text":"","look":"best"}],` +
-		`"noise":{"texts":["steal 0.2 %","others 1.3 %","clock -0.4 %"],"spoilt":["loud"],"history":[0.5]},` +
+		`"noise":{"texts":["steal 0.2 %","others 1.3 %","clock -0.4 %"],"spoilt":["loud"],"history":[0.5]},"heads":["Trial · time","Load","Outcome"],` +
 		`"recent":[{"head":"2 · 4s","text":"other","outcome":"b","bad":true},{"head":"1 · 3s","text":"default","outcome":"a","bad":false}],` +
 		`"keys":[{"name":"s","text":"stop and keep"}],"done":false}`
 	if string(text) != want || err != nil {
 		t.Errorf("error %v, document\n%s\nwant\n%s", err, text, want)
 	}
 	first, err := json.Marshal(newDocument(live.Frame{}, ended, false))
-	if want := `"points":[],"noise":null,"recent":[],"keys":[],"done":true}`; !strings.HasSuffix(string(first), want) || err != nil {
+	if want := `"points":[],"noise":null,"heads":[" · time","",""],"recent":[],"keys":[],"done":true}`; !strings.HasSuffix(string(first), want) || err != nil {
 		t.Errorf("error %v, an empty frame is %s", err, first)
 	}
 	if keys := newDocument(frame(), running, false).Keys; len(keys) > 0 {
@@ -191,7 +193,7 @@ func TestBecome(t *testing.T) {
 		t.Errorf("error %v", err)
 	}
 	p.Update(func(f *live.Frame) { f.Note = "5/7 optimize" })
-	if f := p.frame; f.Now != "the campaign has ended" || len(f.Keys) > 0 || f.Note != "5/7 optimize" {
+	if f := p.frame; f.Now != "all is measured" || len(f.Keys) > 0 || f.Note != "5/7 optimize" {
 		t.Errorf("after the campaign: %+v", f)
 	}
 }

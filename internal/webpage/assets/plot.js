@@ -72,6 +72,14 @@ function linearAxis(title, values) {
   return { title, min: 0, max, ticks: linearTicks(max), at: (v) => v / max };
 }
 
+// fittedAxis extends a little beyond the values on both sides. It does not begin at 0, so that a
+// difference of a few per cent is visible.
+function fittedAxis(title, values) {
+  const [least, most] = extremes(values), room = 0.1 * (most > least ? most - least : most);
+  const min = Math.max(0, least - room), max = most + room;
+  return { title, ticks: linearTicks(max, min), at: (v) => (v - min) / (max - min) };
+}
+
 // logAxis leaves room on both sides of the values, and more around a narrow range. It has a place
 // for every number. A value below a thousandth of its minimum, also 0 or less, has the place of
 // that thousandth. The end of a wide interval may be such a value.

@@ -9,8 +9,6 @@ const looks = {
   best: { radius: 8, sides: 4, turn: 45 },
 };
 
-const meanings = { missed: "misses a limit", kept: "keeps the limits", best: "the answer so far" };
-
 const byId = (id) => document.getElementById(id);
 
 // openMark does nothing: no mark of this page leads anywhere.
@@ -22,33 +20,63 @@ function titleOf(metric) {
   return /^p\d/.test(label) ? `${label} latency` : label[0].toUpperCase() + label.slice(1);
 }
 
-// tradeoff draws all measurements, in the report's axes. The server says which keep the limits, and
-// which one is the answer.
-function tradeoff(state, width) {
+// chart draws all measurements. The server says what their looks mean.
+function chart(state, width) {
   const points = state.points.filter((p) => p.x > 0 && p.y > 0);
   if (points.length === 0) return null;
+  return (state.tradeoff ? tradeoff : course)(state, points, width, Math.round(Math.min(430, Math.max(270, width * 0.56))));
+}
+
+// tradeoff draws the metrics in the report's axes.
+function tradeoff(state, points, width, height) {
   const x = scaleOf(state.y), y = scaleOf(state.x);
   const limits = state.limit > 0 ? [{ value: state.limit * x.factor }] : [];
   const across = points.map((p) => p.y * x.factor), up = points.map((p) => p.x * y.factor);
-  const [xTitle, yTitle] = [titleOf(state.y), titleOf(state.x)], height = Math.round(Math.min(430, Math.max(270, width * 0.56)));
+  const [xTitle, yTitle] = [titleOf(state.y), titleOf(state.x)];
   const f = frame(width, height, logAxis(`${xTitle} (${x.unit}), log scale`, [...across, ...near(limits, across)]), linearAxis(`${yTitle} (${y.unit})`, up));
   for (const l of limits) verticalLimit(f, l.value, `${state.y.label} ≤ ${limitText(state.y, state.limit)}`, true);
+  const figures = (p) => `${state.x.label} ${format(state.x, p.x)}, ${state.y.label} ${format(state.y, p.y)}`;
+  return {
+    picture: f.picture, title: `${yTitle} against latency`, subtitle: "Each mark is a measurement. Up and to the left is better.",
+    legend: plotted(f, state, points, across, up, figures),
+  };
+}
+
+// wideRatio is the ratio of the largest to the smallest value from which on course has a logarithmic
+// axis, as on the terminal.
+const wideRatio = 8;
+
+// course draws a metric in the order of the measurements.
+function course(state, points, width, height) {
+  const { factor, unit } = scaleOf(state.y), limits = state.limit > 0 ? [{ value: state.limit * factor }] : [];
+  const across = points.map((p) => p.x), up = points.map((p) => p.y * factor);
+  const values = [...up, ...near(limits, up)], [least, most] = extremes(values), title = `${state.y.label} (${unit}`;
+  const y = most / least >= wideRatio ? logAxis(`${title}, log scale)`, values) : fittedAxis(`${title})`, values);
+  const x = linearAxis(state.x.label + (state.x.unit && ` (${state.x.unit})`), across);
+  if (!state.x.unit) x.ticks = x.ticks.filter((t) => Number.isInteger(t.value)); // what is counted is whole
+  const f = frame(width, height, x, y);
+  for (const l of limits) horizontalLimit(f, l.value, `at most ${limitText(state.y, state.limit)}`);
+  return {
+    picture: f.picture, title: `${state.y.label} over ${state.x.label}`, subtitle: "Each mark is a measurement.",
+    legend: plotted(f, state, points, across, up, (p) => format(state.y, p.y)),
+  };
+}
+
+// plotted draws the marks of points into a frame, and returns the legend's entries.
+function plotted(f, state, points, across, up, figures) {
   const marks = [];
   for (const look of Object.keys(looks)) {
     points.forEach((p, i) => {
       if (p.look !== look) return;
       const cx = f.x(across[i]), cy = f.y(up[i]);
       f.picture.append(mark(look, cx, cy, look === "missed"));
-      marks.push({ x: cx, y: cy, lines: () => [p.text, `${state.x.label} ${format(state.x, p.x)}, ${state.y.label} ${format(state.y, p.y)}`, meanings[look]] });
+      marks.push({ x: cx, y: cy, lines: () => [p.text, figures(p), state.marks[look]] });
     });
   }
   marks.sort((a, b) => a.x - b.x || b.y - a.y);
   pointing(f.picture, marks);
   const kinds = Object.keys(looks).reverse().filter((look) => points.some((p) => p.look === look));
-  return {
-    picture: f.picture, title: `${yTitle} against latency`, subtitle: "Each mark is a measurement. Up and to the left is better.",
-    legend: kinds.map((look) => [thumbOf(look, look === "missed"), meanings[look]]),
-  };
+  return kinds.map((look) => [thumbOf(look, look === "missed"), state.marks[look]]);
 }
 
 // levels draws the history of the noise as bars. A full one is half of the machine.
@@ -115,6 +143,7 @@ function show(state) {
   setText(byId("note"), state.note);
   showNoise(state.noise);
   showKeys(state.keys);
+  document.querySelector("#recent thead tr").replaceChildren(...state.heads.map((text) => html("th", { scope: "col" }, text)));
   document.querySelector("#recent tbody").replaceChildren(...state.recent.map((e) => html("tr", { class: e.bad ? "bad" : null }, ...[e.head, e.text, e.outcome].map((text) => html("td", {}, text)))));
 }
 
@@ -147,7 +176,7 @@ function refresh() {
   drawn = newest;
 }
 
-addChart("tradeoff", tradeoff);
+addChart("points", chart);
 document.addEventListener("visibilitychange", refresh);
 setInterval(refresh, 1000);
 
@@ -160,7 +189,7 @@ const source = new EventSource(`events${location.search}`);
 source.addEventListener("open", () => lose(""));
 source.addEventListener("error", () => {
   const isRefused = source.readyState === EventSource.CLOSED;
-  lose(isRefused ? "tuner refuses this page: too many pages watch the campaign, or it is another one. Reload to try again." : "The connection to tuner is lost. It is tried again.");
+  lose(isRefused ? "tuner refuses this page: too many pages watch the run, or it is another one. Reload to try again." : "The connection to tuner is lost. It is tried again.");
 });
 source.addEventListener("frame", (event) => {
   newest = { ...JSON.parse(event.data), at: performance.now() };
