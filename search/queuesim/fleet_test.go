@@ -14,6 +14,11 @@ func fleetOf(servers int, how Balancer, rate float64) Result {
 	return new(Fleet).Simulate(servers, how, Batcher{Instances: 1, MaxBatch: 1}, alone, measure.Load{RequestRate: rate}, Options{Requests: 60_000, Seed: 7})
 }
 
+// fleetRate simulates servers in turn under a rate of independent requests.
+func fleetRate(servers int, b Batcher, c ServiceCurve, rate float64) Result {
+	return new(Fleet).Simulate(servers, RoundRobin, b, c, measure.Load{RequestRate: rate}, Options{Requests: 60_000, Seed: 7})
+}
+
 // A fleet of one is a server, whatever the balancer.
 func TestFleetOfOneIsAServer(t *testing.T) {
 	t.Parallel()

@@ -1,0 +1,81 @@
+package queuesim
+
+import (
+	"math"
+	"testing"
+	"time"
+
+	"tuner/measure/arrivals"
+)
+
+// poisson returns n instants of a Poisson process.
+func poisson(t *testing.T, rate float64, n int) []time.Duration {
+	t.Helper()
+	s, err := arrivals.Poisson(rate, 5)
+	if err != nil {
+		t.Fatal(err)
+	}
+	list := make([]time.Duration, n)
+	for i := range list {
+		list[i] = s.Next()
+	}
+	return list
+}
+
+var single = Batcher{Instances: 1, MaxBatch: 1}
+
+// Requests that never meet have the time of a batch, whatever the number of servers and cores.
+func TestReplayOfSingleRequests(t *testing.T) {
+	t.Parallel()
+	c := ServiceCurve{Sizes: []int{1}, Alone: []float64{0.01}, Threads: 1, Overhead: 0.001}
+	at := []time.Duration{0, time.Second, 2 * time.Second, 3 * time.Second}
+	for _, cores := range []int{0, 1, 4} {
+		got := new(Fleet).Replay(3, RoundRobin, single, c, Instants{At: at}, cores, Options{Within: []float64{0.0105, 0.0115}})
+		if math.Abs(got.P99-0.011) > 1e-9 || got.Within[0] != 0 || got.Within[1] != 1 {
+			t.Errorf("%d cores: p99 %g, within %v; want 11 ms", cores, got.P99, got.Within)
+		}
+	}
+}
+
+// Two servers with a request each need twice the time on one core, and not on two.
+func TestReplaySharesCores(t *testing.T) {
+	t.Parallel()
+	c := ServiceCurve{Sizes: []int{1}, Alone: []float64{0.01}, Threads: 1}
+	for cores, want := range map[int]float64{0: 0.01, 1: 0.02, 2: 0.01} {
+		got := new(Fleet).Replay(2, RoundRobin, single, c, Instants{At: []time.Duration{0, 0}}, cores, Options{})
+		if math.Abs(got.Mean-want) > 1e-9 {
+			t.Errorf("%d cores: mean %g, want %g", cores, got.Mean, want)
+		}
+	}
+}
+
+// On one core that all share, any number of servers with a thread each are one server that shares its
+// core among all requests that are first in a queue. The mean number of busy cores is the offered work.
+func TestReplayDoesAllWork(t *testing.T) {
+	t.Parallel()
+	c := ServiceCurve{Sizes: []int{1}, Alone: []float64{0.01}, Spread: 0.1, Threads: 1}
+	at := poisson(t, 60, 30_000)
+	shared := new(Fleet).Replay(3, LeastRequests, single, c, Instants{At: at}, 1, Options{Seed: 3, Within: []float64{3600}})
+	apart := new(Fleet).Replay(3, LeastRequests, single, c, Instants{At: at}, 0, Options{Seed: 3, Within: []float64{3600}})
+	if shared.Within[0] != 1 || apart.Within[0] != 1 {
+		t.Error("requests are lost")
+	}
+	// M/G/1 with processor sharing has the mean s/(1 − ρ) = 25 ms, one of first come first served 17.5 ms; three
+	// queues that share lie between.
+	if shared.Mean < 0.0165 || shared.Mean > 0.026 || apart.Mean > 0.013 {
+		t.Errorf("means of %.4f s on one core and %.4f s on three", shared.Mean, apart.Mean)
+	}
+}
+
+// With cores for all, a replay is the simulation of the same instants.
+func TestReplayAgreesWithSimulate(t *testing.T) {
+	t.Parallel()
+	b := Batcher{Instances: 2, MaxBatch: 8, Dynamic: true}
+	c := ServiceCurve{Sizes: []int{1, 8}, Alone: []float64{0.004, 0.016}, Spread: 0.1}
+	at := poisson(t, 900, 60_000)
+	want := fleetRate(3, b, c, 900)
+	got := new(Fleet).Replay(3, RoundRobin, b, c, Instants{At: at}, 6, Options{Seed: 7})
+	if math.Abs(got.Mean/want.Mean-1) > 0.05 || math.Abs(got.P99/want.P99-1) > 0.1 {
+		t.Errorf("mean %.5f p99 %.5f, the steady state has %.5f and %.5f", got.Mean, got.P99, want.Mean, want.P99)
+	}
+}
