@@ -168,6 +168,27 @@ func WriteRepository(dir string, r analyze.Result) error {
 	return nil
 }
 
+// WriteConfiguration writes the deployable repository dir/<model>/ with a configuration of the result,
+// by its name, as WriteRepository does with the winner's. The result is of one model.
+func WriteConfiguration(dir string, r analyze.Result, name string) error {
+	c, ok := r.Config(name)
+	if !ok {
+		return fmt.Errorf("cannot write the model repository: the result has no configuration %q", name)
+	}
+	return writeModel(dir, r, c)
+}
+
+// DeployableConfig returns the configuration of a result with a name, as WriteConfiguration writes it. The
+// result is of one model.
+func DeployableConfig(r analyze.Result, name string) (*modelconfig.Config, error) {
+	c, ok := r.Config(name)
+	if !ok {
+		return nil, fmt.Errorf("the campaign has no configuration %q", name)
+	}
+	config, _, err := deployable(r, c)
+	return config, err
+}
+
 // writeModel writes one model with a configuration into a repository.
 func writeModel(dir string, r analyze.Result, best analyze.Config) error {
 	source, err := measuredModel(r, best.Setup.Precision)

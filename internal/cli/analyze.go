@@ -62,7 +62,7 @@ other programs: a checkpoint of Model Analyzer, or perf_analyzer's CSV or output
 	terminal.AddFormat(cmd.Flags(), &o.output, "`format` on stdout: "+formats.All().StdoutHelp())
 	cmd.Flags().BoolVar(&o.explain, "explain", false, "explain the best configuration: its limits, the knobs that matter, the candidates that were not tried (always in json and markdown)")
 	cmd.Flags().StringVar(&o.overrides.Mode, "mode", "", "`purpose` in place of the profile's goal: online (latency at the lowest load) or offline (throughput, whatever the latency)")
-	cmd.Flags().StringVar(&o.overrides.At, "at", "", "`load` of the comparison: best (of each configuration), concurrency=8, request_rate=200, lowest, or each (every load by itself, too)")
+	cmd.Flags().StringVar(&o.overrides.At, "at", "", "`load` of the comparison: best (of each configuration), concurrency=8, request_rate=200, lowest, or each (every load by itself too, with --format csv as a table)")
 	cmd.Flags().StringVar(&o.overrides.Rank, "rank", "", "rank by the `measure` score (of the best load) or top3-mean (mean of the three highest throughputs)")
 	cmd.Flags().Float64Var(&o.overrides.Confidence, "confidence", 0, "`probability` with which limits must hold, such as 0.9, in place of the profile's (default 0.95)")
 	cmd.Flags().IntVar(&o.overrides.Top, "top", 0, "`number` of configurations that tables and charts highlight, beside the default (default 3)")

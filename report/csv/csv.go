@@ -26,7 +26,8 @@ import (
 // folder holds the tables in the output folder.
 const folder = "results"
 
-// Format writes three tables: configurations, GPUs, and the server without a model.
+// Format writes three tables: configurations, GPUs, and the server without a model. Where each load is
+// looked at by itself, it also writes the table from load to configuration.
 type Format struct{}
 
 // Name implements report.Format.
@@ -38,9 +39,13 @@ func (Format) Files(r analyze.Result, _ report.Output) []report.File {
 	file := func(name string, write func(io.Writer, analyze.Result) error) report.File {
 		return report.File{Path: filepath.Join(folder, name), Write: func(w io.Writer) error { return write(w, r) }}
 	}
-	return []report.File{
+	files := []report.File{
 		file(names.Inference.Name, WriteInference), file(names.GPU.Name, WriteGPU), file(names.Server.Name, WriteServer),
 	}
+	if r.Each {
+		return append([]report.File{file(loadsName, WriteLoads)}, files...) // --format csv prints the first
+	}
+	return files
 }
 
 // WriteInference writes metrics-model-inference.csv, with Model Analyzer's columns or those that

@@ -223,6 +223,10 @@ func addViews(d *result.Result, r analyze.Result) {
 		j := result.BestAtLoad{Load: l.Load, Measured: l.Measured}
 		if l.Best != nil {
 			j.Best, j.TiedWith, j.Gain = l.Best.Name, l.Best.TiedWith, estimateOf(l.Best.Gain)
+			j.Values = map[measure.Metric]result.Estimate{}
+			for metric, e := range l.Best.Best.Values {
+				j.Values[metric] = newEstimate(e)
+			}
 		}
 		d.Loads = append(d.Loads, j)
 	}

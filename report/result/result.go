@@ -185,8 +185,10 @@ type BestAtLoad struct {
 	Load     measure.Load `json:"load"`                            // the load
 	Measured int          `json:"measured" jsonschema:"minimum=0"` // number of configurations that were measured there
 	Best     string       `json:"best,omitempty"`                  // name of the best one; absent if none satisfies the constraints
-	TiedWith []string     `json:"tied_with,omitempty"`             // names of configurations that are as good
-	Gain     *Estimate    `json:"gain,omitempty"`                  // factor over the default at this load
+	// figures of the best one there by metric, in base units; absent with it
+	Values   map[measure.Metric]Estimate `json:"values,omitempty"`
+	TiedWith []string                    `json:"tied_with,omitempty"` // names of configurations that are as good
+	Gain     *Estimate                   `json:"gain,omitempty"`      // factor over the default at this load
 }
 
 // Front is a Pareto set: no point within the limits is better in one of the metrics without being

@@ -1,0 +1,60 @@
+package csv
+
+import (
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+
+	"tuner/analyze"
+	"tuner/measure"
+)
+
+// loadsName is the file of the table from load to configuration.
+const loadsName = "loads.csv"
+
+// WriteLoads writes the table from load to configuration: a row for each measured load, ascending, with
+// the best configuration there and its figures, each with the ends of its 95 % interval. Cells are empty
+// where nothing satisfies the constraints, and where a figure is unknown. Figures have three decimals.
+func WriteLoads(w io.Writer, r analyze.Result) error {
+	lines := [][]string{{
+		"model_name", "batch_size", loadField(r), "measured", "model_config_path", "instances", "max_batch_size", "queue_delay_us",
+		"throughput", "throughput_low", "throughput_high", "latency_avg_ms", "latency_avg_low_ms", "latency_avg_high_ms",
+		"latency_p99_ms", "latency_p99_low_ms", "latency_p99_high_ms", "gain", "gain_low", "gain_high", "tied_with",
+	}}
+	for _, l := range r.Loads {
+		line := []string{Text(r.Header.Model), strconv.Itoa(max(1, l.Load.BatchSize)), strconv.FormatFloat(l.Load.Level(), 'f', -1, 64), strconv.Itoa(l.Measured)}
+		lines = append(lines, append(line, bestCells(l.Best)...))
+	}
+	return write(w, lines)
+}
+
+// bestCells returns the cells of the best configuration at a load; nil: there is none.
+func bestCells(c *analyze.Config) []string {
+	const cells = 17
+	if c == nil || c.Best == nil {
+		return make([]string, cells)
+	}
+	line := []string{Text(c.Name), fmt.Sprint(c.Setup.Instances), fmt.Sprint(c.Setup.MaxBatchSize), fmt.Sprint(c.Setup.QueueDelay.Microseconds())}
+	estimate := func(e measure.Estimate, ok bool, factor float64) {
+		if !ok {
+			line = append(line, "", "", "")
+			return
+		}
+		line = append(line, threeDecimals(factor*e.Value), threeDecimals(factor*e.Lo), threeDecimals(factor*e.Hi))
+	}
+	const milliseconds = 1000
+	for _, x := range []struct {
+		metric measure.Metric
+		factor float64
+	}{{measure.Throughput, 1}, {measure.LatencyAvg, milliseconds}, {measure.LatencyP99, milliseconds}} {
+		e, ok := c.Best.Values[x.metric]
+		estimate(e, ok, x.factor)
+	}
+	if c.Gain != nil {
+		estimate(*c.Gain, true, 1)
+	} else {
+		estimate(measure.Estimate{}, false, 1)
+	}
+	return append(line, Text(strings.Join(c.TiedWith, " ")))
+}
