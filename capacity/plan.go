@@ -38,8 +38,10 @@ type Plan struct {
 	// a fleet whose number of replicas follows the traffic of each step at once, for comparison: nobody
 	// knows the traffic beforehand
 	Clairvoyant    Fleet       `json:"clairvoyant"`
-	Configurations []Candidate `json:"configurations"`  // configurations that were considered, the cheapest first
-	Notes          []string    `json:"notes,omitempty"` // remarks, in sentences
+	Configurations []Candidate `json:"configurations"` // configurations that were considered, the cheapest first
+	// a replay on real servers; absent unless it was asked for
+	Verification *Verification `json:"verification,omitempty"`
+	Notes        []string      `json:"notes,omitempty"` // remarks, in sentences
 }
 
 // Asked is the question of a plan.

@@ -21,15 +21,7 @@ func Replay(q Question, r replica.Replica, s Scaling) (Fleet, error) {
 	}
 	x := newSearcher(&q, []replica.Replica{r})
 	site := x.sites[0]
-	set := autoscaler.Settings{Min: s.Min, Max: s.Max}
 	switch s.Scaler {
-	case Fixed:
-		set.Max = set.Min
-	case HPA, KEDA:
-		b := autoscaler.DefaultBehavior()
-		b.Down.Stabilization = time.Duration(s.Down * float64(time.Second))
-		b.Up.Tolerance, b.Down.Tolerance = s.Tolerance, s.Tolerance
-		set.Source, set.Target, set.Behavior = s.Scaler.source(), int64(math.Round(s.Target*1000)), &b
 	case cpuScaler:
 		if a, ok := x.usual(site); ok {
 			return x.fleet(&a, "replay"), nil
@@ -41,9 +33,28 @@ func Replay(q Question, r replica.Replica, s Scaling) (Fleet, error) {
 		}
 		a, _ := x.clairvoyant(site)
 		return x.fleet(&a, "replay"), nil
-	default:
-		return Fleet{}, fmt.Errorf("%q is no autoscaler", s.Scaler)
+	}
+	set, err := s.settings()
+	if err != nil {
+		return Fleet{}, err
 	}
 	a := x.try(site, set, true)
 	return x.fleet(&a, "replay"), nil
+}
+
+// settings returns the autoscaler's, of a fleet that is not only for comparison.
+func (s Scaling) settings() (autoscaler.Settings, error) {
+	set := autoscaler.Settings{Min: s.Min, Max: s.Max}
+	switch s.Scaler {
+	case Fixed:
+		set.Max = set.Min
+	case HPA, KEDA:
+		b := autoscaler.DefaultBehavior()
+		b.Down.Stabilization = time.Duration(s.Down * float64(time.Second))
+		b.Up.Tolerance, b.Down.Tolerance = s.Tolerance, s.Tolerance
+		set.Source, set.Target, set.Behavior = s.Scaler.source(), int64(math.Round(s.Target*1000)), &b
+	default:
+		return set, fmt.Errorf("%q is no autoscaler", s.Scaler)
+	}
+	return set, nil
 }

@@ -135,12 +135,17 @@ func (s *searcher) hoursPerDay(a *attempt) float64 {
 
 // try simulates a setting.
 func (s *searcher) try(x *site, set autoscaler.Settings, all bool) attempt {
+	return s.watch(x, set, all, nil)
+}
+
+// watch is try that shows every step to each, unless that is nil.
+func (s *searcher) watch(x *site, set autoscaler.Settings, all bool, each func(Moment)) attempt {
 	first := s.first(x, set)
 	var scaler *autoscaler.Autoscaler
 	if set.Min < set.Max {
 		scaler = autoscaler.New(set)
 	}
-	o := x.run(s.q, s.days, scaler, set.Source, first, all)
+	o := x.run(s.q, s.days, scaler, set.Source, first, all, each)
 	return attempt{site: x, set: set, o: o, kept: s.keeps(&o)}
 }
 

@@ -164,8 +164,8 @@ type outcome struct {
 }
 
 // run simulates a setting over the days of a traffic. With all, it also fills the limits after the
-// first. A nil autoscaler keeps the first number of pods.
-func (s *site) run(q *Question, days [][]float64, a *autoscaler.Autoscaler, source autoscaler.Source, first int, all bool) outcome {
+// first. A nil autoscaler keeps the first number of pods. each gets every step, unless it is nil.
+func (s *site) run(q *Question, days [][]float64, a *autoscaler.Autoscaler, source autoscaler.Source, first int, all bool, each func(Moment)) outcome {
 	o := outcome{good: make([]float64, len(s.limits)), worstDay: 1}
 	f := fleetState{ready: first, rates: make([]float64, q.windowSteps()+lagSteps)}
 	counted := 1
@@ -199,6 +199,9 @@ func (s *site) run(q *Question, days [][]float64, a *autoscaler.Autoscaler, sour
 				if i == 0 {
 					good += within
 				}
+			}
+			if each != nil {
+				each(Moment{Requests: n, Ready: f.ready, Misses: n * (1 - x.within(s, 0))})
 			}
 			requests += n
 			o.podSteps += float64(wanted)

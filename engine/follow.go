@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"errors"
 
 	"tuner/engine/repository"
 )
@@ -35,3 +36,28 @@ func (s *Server) Scan(context.Context) (map[string]string, error) {
 // Refresh loads a model by its identity, in any mode. It does nothing if the model serves and its
 // files have not changed.
 func (s *Server) Refresh(ctx context.Context, id string) error { return s.load(ctx, id, Override{}) }
+
+// Reconfigure loads a model again with another configuration, as JSON, in any mode. The model serves
+// until its successor is ready, and answers all requests that it has accepted. A change of the batching
+// alone keeps the sessions.
+func (s *Server) Reconfigure(ctx context.Context, name, config string) error {
+	o := Override{Config: config}
+	var failed []error
+	for _, id := range s.identities(name, o) {
+		failed = append(failed, s.load(ctx, id, o))
+	}
+	return errors.Join(failed...)
+}
+
+// Arrived returns the number of requests that a model has got since it was last unloaded, and whether it
+// serves. Those that execute now are not in it.
+func (s *Server) Arrived(name string) (n uint64, serves bool) {
+	for _, m := range s.Metrics() {
+		if m.Statistics.Name == name {
+			i := m.Statistics.InferenceStats
+			n += i.Success.Count + i.Fail.Count + uint64(m.Pending)
+			serves = true
+		}
+	}
+	return n, serves
+}

@@ -10,7 +10,9 @@ import (
 	"strings"
 	"time"
 
+	"tuner/capacity"
 	"tuner/export/monitoring"
+	"tuner/export/scaling"
 	"tuner/internal/telemetry"
 	"tuner/internal/words"
 	"tuner/measure"
@@ -36,13 +38,19 @@ const (
 
 // Options are the user's inputs, the same for every target.
 type Options struct {
-	Inputs       []string // output folders of analyzed campaigns, at least one
-	Name         string   // name of the deployment; "" derives it from the model's
-	Image        string   // Triton's image, with its tag
-	GPUs         int      // GPUs per server; GPUsAsMeasured: as many as in the measurement
-	GPUResource  string   // Kubernetes' resource name for GPUs: nvidia.com/gpu, or that of a MIG profile
-	Replicas     int      // number of servers, ≥ 1
-	MaxReplicas  int      // largest number of servers; an autoscaler is made if it exceeds Replicas
+	Inputs      []string // output folders of analyzed campaigns, at least one
+	Name        string   // name of the deployment; "" derives it from the model's
+	Image       string   // Triton's image, with its tag
+	GPUs        int      // GPUs per server; GPUsAsMeasured: as many as in the measurement
+	GPUResource string   // Kubernetes' resource name for GPUs: nvidia.com/gpu, or that of a MIG profile
+	Replicas    int      // number of servers, ≥ 1
+	MaxReplicas int      // largest number of servers; an autoscaler is made if it exceeds Replicas
+	// Plan gives the numbers of servers and the autoscaler in place of Replicas and MaxReplicas; nil: no
+	// plan
+	Plan *capacity.Plan
+	// Chosen is exported in place of the result's best configuration; nil: that
+	Chosen       *Chosen
+	Prometheus   string   // address of Prometheus, for KEDA
 	ControlMode  string   // Triton's model control mode
 	HostPolicies []string // POLICY,SETTING=VALUE, as in tritonserver's --host-policy
 	// Storage: the cluster's storage with the repository: pvc://CLAIM[/PATH], s3://…; "" a claim of
@@ -54,11 +62,17 @@ type Options struct {
 	ShareFiles bool
 }
 
+// Chosen is a configuration of a result, with its deployable model repository.
+type Chosen struct {
+	Configuration string // its name in result.json
+	Repository    string // folder of a repository with the model
+}
+
 // DefaultOptions returns the options of a user who sets none.
 func DefaultOptions() Options {
 	return Options{
 		Image: DefaultImage, GPUs: GPUsAsMeasured, GPUResource: DefaultGPUResource, Replicas: DefaultReplicas, MaxReplicas: DefaultMaxReplicas,
-		ControlMode: ControlNone,
+		ControlMode: ControlNone, Prometheus: scaling.DefaultPrometheus,
 	}
 }
 
@@ -79,6 +93,9 @@ type Deployment struct {
 	GPUResource  string
 	Replicas     int
 	MaxReplicas  int
+	Scaling      scaling.Rule // between the two numbers
+	Prometheus   string
+	Plan         *capacity.Plan // nil: none
 	Storage      storage
 	InstanceType string
 	Concurrency  int // requests in flight for which a server was tuned, over all models
@@ -149,6 +166,7 @@ func newDeployment(t target, models []Model, o Options) (Deployment, error) {
 		return Deployment{}, inputErrorf("--gpus %d: the tuned configuration needs %d", d.GPUs, least)
 	}
 	d.Memory, d.QueueTime = memory(models), queueTime(models)
+	d.scale(o)
 	if t.instanceType != nil {
 		var err error
 		if d.InstanceType, err = t.instanceType(d, o.InstanceType); err != nil {
@@ -157,6 +175,17 @@ func newDeployment(t target, models []Model, o Options) (Deployment, error) {
 	}
 	d.Notes = notes(d, o)
 	return d, nil
+}
+
+// scale sets the numbers of servers, and what changes them.
+func (d *Deployment) scale(o Options) {
+	d.Prometheus, d.Plan = o.Prometheus, o.Plan
+	if d.Plan == nil {
+		d.Scaling = scaling.ByQueue(d.Replicas, d.MaxReplicas, d.QueueTime)
+		return
+	}
+	d.Scaling = scaling.OfPlan(d.Plan.Best.Scaling)
+	d.Replicas, d.MaxReplicas = d.Scaling.Min, d.Scaling.Max
 }
 
 // The forms of the options. The values go into shells, YAML and paths, so special characters are
@@ -197,6 +226,7 @@ func checkOptions(t target, models []Model, o Options) []error {
 	if err := checkStorage(t, o.Storage); err != nil {
 		errs = append(errs, err)
 	}
+	errs = append(errs, checkPlan(t, models, o)...)
 	names := map[string]string{}
 	for _, m := range models {
 		other, twice := names[m.Name]

@@ -79,7 +79,7 @@ func write(t target, dir string, o Options) (Export, error) {
 	}
 	var models []Model
 	for _, input := range o.Inputs {
-		m, err := readModel(input)
+		m, err := readModel(input, o.Chosen)
 		if err != nil {
 			return Export{}, err
 		}

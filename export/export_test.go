@@ -299,7 +299,7 @@ func TestBadResults(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			_, err := readModel(analyzed(t, test.replace...))
+			_, err := readModel(analyzed(t, test.replace...), nil)
 			if err == nil || !strings.Contains(err.Error(), test.want) {
 				t.Errorf("error %v, want %q", err, test.want)
 			}

@@ -7,6 +7,9 @@ import (
 	"io/fs"
 	"path/filepath"
 	"strings"
+
+	"tuner/capacity"
+	"tuner/export/scaling"
 )
 
 // chartTemplates are the templates of the chart and the schema of its values. They are the same for
@@ -54,7 +57,7 @@ func (d Deployment) helm() written {
 	}))
 	d.addMonitoring(&w, filepath.Join(chartDir, monitoringDir))
 	if d.scales() {
-		w.addDocuments("prometheus-adapter.yaml", "Values of the chart prometheus-community/prometheus-adapter: the autoscaler's metric.", adapterRules())
+		d.addAdapter(&w)
 	}
 	return w
 }
@@ -79,28 +82,30 @@ type chart struct {
 
 // chartValues is values.yaml. Values of Kubernetes have Kubernetes' names.
 type chartValues struct {
-	Image              string            `yaml:"image"`
-	ImagePullPolicy    string            `yaml:"imagePullPolicy"`
-	ImagePullSecrets   []any             `yaml:"imagePullSecrets"`
-	Replicas           int               `yaml:"replicas"`
-	ProgressDeadline   int               `yaml:"progressDeadlineSeconds"`
-	RollingUpdate      rollout           `yaml:"rollingUpdate"`
-	Arguments          []string          `yaml:"arguments"` // of tritonserver, without the repository
-	Environment        map[string]string `yaml:"environment"`
-	Repository         string            `yaml:"repository"`
-	Storage            chartStorage      `yaml:"storage"`
-	SharedMemory       string            `yaml:"sharedMemory"` // size of /dev/shm
-	Resources          resources         `yaml:"resources"`
-	Probes             chartProbes       `yaml:"probes"`
-	Autoscaler         chartAutoscaler   `yaml:"autoscaler"`
-	ServiceMonitor     chartMonitor      `yaml:"serviceMonitor"`
-	PrometheusRule     chartSwitch       `yaml:"prometheusRule"`
-	Dashboard          chartSwitch       `yaml:"dashboard"`
-	Service            map[string]string `yaml:"service"`
-	PodAnnotations     map[string]string `yaml:"podAnnotations"`
-	PodSecurityContext podSecurity       `yaml:"podSecurityContext"`
-	NodeSelector       map[string]string `yaml:"nodeSelector"`
-	Tolerations        []any             `yaml:"tolerations"`
+	Image              string             `yaml:"image"`
+	ImagePullPolicy    string             `yaml:"imagePullPolicy"`
+	ImagePullSecrets   []any              `yaml:"imagePullSecrets"`
+	Replicas           int                `yaml:"replicas"`
+	ProgressDeadline   int                `yaml:"progressDeadlineSeconds"`
+	RollingUpdate      rollout            `yaml:"rollingUpdate"`
+	Arguments          []string           `yaml:"arguments"` // of tritonserver, without the repository
+	Environment        map[string]string  `yaml:"environment"`
+	Repository         string             `yaml:"repository"`
+	Storage            chartStorage       `yaml:"storage"`
+	SharedMemory       string             `yaml:"sharedMemory"` // size of /dev/shm
+	Resources          resources          `yaml:"resources"`
+	Probes             chartProbes        `yaml:"probes"`
+	Autoscaler         chartAutoscaler    `yaml:"autoscaler"`
+	Disruption         chartDisruption    `yaml:"disruptionBudget"`
+	ServiceMonitor     chartMonitor       `yaml:"serviceMonitor"`
+	PrometheusRule     chartSwitch        `yaml:"prometheusRule"`
+	Dashboard          chartSwitch        `yaml:"dashboard"`
+	Service            map[string]string  `yaml:"service"`
+	PodAnnotations     map[string]string  `yaml:"podAnnotations"`
+	PodSecurityContext podSecurity        `yaml:"podSecurityContext"`
+	NodeSelector       map[string]string  `yaml:"nodeSelector"`
+	Tolerations        []any              `yaml:"tolerations"`
+	Spread             []spreadConstraint `yaml:"topologySpreadConstraints"`
 }
 
 // chartStorage is the claim with the repository. Without a claim, the repository is in an object
@@ -114,6 +119,10 @@ type chartProbes struct {
 	Ready           probeHandler `yaml:"ready"`
 	StartupPeriod   int          `yaml:"startupPeriodSeconds"`
 	StartupFailures int          `yaml:"startupFailureThreshold"`
+}
+
+type chartDisruption struct {
+	MaxUnavailable int `yaml:"maxUnavailable"`
 }
 
 // chartMonitor is an object of Prometheus Operator, which not every cluster supports.
@@ -130,11 +139,33 @@ type chartSwitch struct {
 	Labels  map[string]string `yaml:"labels"` // labels by which it is found
 }
 
+// chartAutoscaler is a HorizontalPodAutoscaler, or with KEDA's values a ScaledObject.
 type chartAutoscaler struct {
-	Enabled           bool   `yaml:"enabled"`
-	MaxReplicas       int    `yaml:"maxReplicas"`
-	Metric            string `yaml:"metric"`
-	QueueMicroseconds string `yaml:"queueMicroseconds"`
+	Enabled      bool       `yaml:"enabled"`
+	MaxReplicas  int        `yaml:"maxReplicas"`
+	Metric       string     `yaml:"metric"`
+	AverageValue string     `yaml:"averageValue"` // target of the metric
+	Behavior     any        `yaml:"behavior"`
+	KEDA         *chartKEDA `yaml:"keda,omitempty"`
+}
+
+type chartKEDA struct {
+	Prometheus      string `yaml:"serverAddress"`
+	Query           string `yaml:"query"`
+	Threshold       string `yaml:"threshold"`
+	PollingInterval int    `yaml:"pollingInterval"`
+}
+
+func (d Deployment) chartAutoscaler() chartAutoscaler {
+	r := d.Scaling
+	if !r.Scales() {
+		r = scaling.ByQueue(r.Min, r.Min, d.QueueTime) // for those who turn it on
+	}
+	v := chartAutoscaler{r.Scales(), r.Max, r.Metric.Name, r.Metric.Target, r.Behavior(), nil}
+	if r.Scaler == capacity.KEDA {
+		v.KEDA = &chartKEDA{d.Prometheus, r.Query(d.Name), r.Threshold(), scaling.Polling()}
+	}
+	return v
 }
 
 func (d Deployment) values() chartValues {
@@ -144,7 +175,7 @@ func (d Deployment) values() chartValues {
 		Environment: environment(), Repository: d.Storage.repository(), Storage: chartStorage{d.Storage.Claim, d.Storage.Path},
 		SharedMemory: fmt.Sprintf("%dMi", sharedMemory), Resources: d.resources(),
 		Probes:         chartProbes{d.allReady(portHTTP), startupPeriod, d.startupFailures()},
-		Autoscaler:     chartAutoscaler{d.scales(), d.MaxReplicas, queueMetric, d.queueMicroseconds()},
+		Autoscaler:     d.chartAutoscaler(),
 		ServiceMonitor: chartMonitor{Interval: "15s", Labels: map[string]string{}},
 		PrometheusRule: chartSwitch{Labels: map[string]string{}},
 		Dashboard:      chartSwitch{Labels: dashboardLabels()},
@@ -153,5 +184,6 @@ func (d Deployment) values() chartValues {
 			"prometheus.io/scrape": "true", "prometheus.io/port": fmt.Sprint(portMetrics), "prometheus.io/path": "/metrics",
 		},
 		PodSecurityContext: tritonUser(), NodeSelector: map[string]string{}, Tolerations: []any{},
+		Disruption: chartDisruption{d.disruptions()}, Spread: append([]spreadConstraint{}, d.spread(d.selector())...),
 	}
 }

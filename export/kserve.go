@@ -25,7 +25,14 @@ func kserveTarget() target {
 		name: KServe, about: "an InferenceService", readme: kserveReadme, mount: kserveMount, files: Deployment.kserve,
 		schemes: []string{"pvc", "s3", "gs", "https", "hf"}, // supported by KServe's initializer
 		commands: func(d Deployment) []string {
-			return append(d.copyCommands(claimFile), "kubectl apply -f inferenceservice.yaml")
+			apply := "kubectl apply -f inferenceservice.yaml"
+			if d.Plan != nil {
+				apply += " -f disruption-budget.yaml"
+			}
+			if d.Plan != nil && d.scales() {
+				apply += " -f autoscaler.yaml"
+			}
+			return append(d.copyCommands(claimFile), apply)
 		},
 	}
 }
@@ -37,8 +44,24 @@ func (d Deployment) kserve() written {
 	var w written
 	d.addClaim(&w, "")
 	w.addDocuments("inferenceservice.yaml", "For KServe 0.16 and newer; older ones call the mode Standard RawDeployment.", d.inferenceService())
+	if d.Plan != nil {
+		w.addDocuments("disruption-budget.yaml", d.disruptionComment(), d.disruptionBudget(d.predictorPods()))
+	}
+	if d.Plan != nil && d.scales() {
+		w.addDocuments("autoscaler.yaml", d.autoscalerComment(), d.autoscaler(d.Name+"-predictor"))
+		d.addAdapter(&w)
+	}
 	d.addClusterMonitoring(&w)
 	return w
+}
+
+// autoscalerClass is the annotation that says who scales the servers of an InferenceService: none keeps
+// minReplicas, external leaves the number to an object that KServe does not know.
+const autoscalerClass = "serving.kserve.io/autoscalerClass"
+
+// predictorPods returns the labels that KServe gives the servers.
+func (d Deployment) predictorPods() map[string]string {
+	return map[string]string{"serving.kserve.io/inferenceservice": d.Name, "component": "predictor"}
 }
 
 type predictorSpec struct {
@@ -46,12 +69,13 @@ type predictorSpec struct {
 }
 
 type predictor struct {
-	MinReplicas int         `yaml:"minReplicas"`
-	MaxReplicas int         `yaml:"maxReplicas"`
-	ScaleMetric string      `yaml:"scaleMetric,omitempty"`
-	ScaleTarget int         `yaml:"scaleTarget,omitempty"`
-	Strategy    any         `yaml:"deploymentStrategy"`
-	Model       servedModel `yaml:"model"`
+	MinReplicas int                `yaml:"minReplicas"`
+	MaxReplicas int                `yaml:"maxReplicas"`
+	ScaleMetric string             `yaml:"scaleMetric,omitempty"`
+	ScaleTarget int                `yaml:"scaleTarget,omitempty"`
+	Strategy    any                `yaml:"deploymentStrategy"`
+	Spread      []spreadConstraint `yaml:"topologySpreadConstraints,omitempty"`
+	Model       servedModel        `yaml:"model"`
 }
 
 type servedModel struct {
@@ -80,7 +104,14 @@ func (d Deployment) inferenceService() object {
 	} else {
 		p.Model.Image = d.Image
 	}
+	annotations := map[string]string{"serving.kserve.io/deploymentMode": "Standard"}
 	switch {
+	case d.Plan != nil:
+		p.Spread = d.spread(d.predictorPods())
+		annotations[autoscalerClass] = "none"
+		if d.scales() {
+			annotations[autoscalerClass] = "external" // KServe's own has neither the metric nor the behavior
+		}
 	case !d.scales():
 	case d.GPUs == 0:
 		p.ScaleMetric, p.ScaleTarget = "cpu", kserveCPUShare
@@ -88,6 +119,6 @@ func (d Deployment) inferenceService() object {
 		p.MaxReplicas = d.Replicas // KServe's metric does not show a busy GPU
 	}
 	o := d.object("serving.kserve.io/v1beta1", "InferenceService", d.Name, predictorSpec{p})
-	o.Metadata.Annotations = map[string]string{"serving.kserve.io/deploymentMode": "Standard"}
+	o.Metadata.Annotations = annotations
 	return o
 }

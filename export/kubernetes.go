@@ -9,6 +9,9 @@ import (
 	"slices"
 	"strconv"
 	"time"
+
+	"tuner/capacity"
+	"tuner/export/scaling"
 )
 
 // The ports of tritonserver, and their names in pods and services.
@@ -51,16 +54,36 @@ func (d Deployment) kubernetes() written {
 	d.addClaim(&w, manifestsDir)
 	manifest("deployment.yaml", "Triton with the tuned models. Requests equal limits and cores are whole numbers, as exclusive cores need (see README.md).", d.server())
 	manifest("service.yaml", "HTTP, gRPC and metrics. gRPC connections live long: balance them in the client or with a mesh.", d.service())
-	manifest("disruption-budget.yaml", "Nodes are drained one server at a time.", d.disruptionBudget())
+	manifest("disruption-budget.yaml", d.disruptionComment(), d.disruptionBudget(d.selector()))
 	if d.scales() {
-		manifest("autoscaler.yaml", "Adds servers when requests wait in the queue for longer than at the tuned load.", d.autoscaler())
-		w.addDocuments("prometheus-adapter.yaml", "Values of the chart prometheus-community/prometheus-adapter: the autoscaler's metric.", adapterRules())
+		manifest("autoscaler.yaml", d.autoscalerComment(), d.autoscaler(d.Name))
+		d.addAdapter(&w)
 	}
 	d.addClusterMonitoring(&w)
 	return w
 }
 
 func (d Deployment) scales() bool { return d.MaxReplicas > d.Replicas }
+
+// autoscaler returns the object that changes the number of servers of a Deployment by its name.
+func (d Deployment) autoscaler(deployment string) object {
+	version, kind, spec := d.Scaling.Object(scaling.Target{Name: deployment, Prometheus: d.Prometheus})
+	return d.object(version, kind, d.Name, spec)
+}
+
+func (d Deployment) autoscalerComment() string {
+	if d.Plan != nil {
+		return "Follows the requests, as tuner plan chose."
+	}
+	return "Adds servers when requests wait in the queue for longer than at the tuned load."
+}
+
+// addAdapter adds the values of prometheus-adapter. KEDA asks Prometheus itself.
+func (d Deployment) addAdapter(w *written) {
+	if d.Scaling.Scaler == capacity.HPA {
+		w.addDocuments("prometheus-adapter.yaml", scaling.AdapterComment, d.Scaling.AdapterValues())
+	}
+}
 
 // object is a Kubernetes object of any kind.
 type object struct {
@@ -105,12 +128,13 @@ type podTemplate struct {
 }
 
 type podSpec struct {
-	RestartPolicy                 string      `yaml:"restartPolicy,omitempty"`
-	AutomountServiceAccountToken  bool        `yaml:"automountServiceAccountToken"`
-	TerminationGracePeriodSeconds int         `yaml:"terminationGracePeriodSeconds"`
-	SecurityContext               podSecurity `yaml:"securityContext"`
-	Containers                    []container `yaml:"containers"`
-	Volumes                       []volume    `yaml:"volumes,omitempty"`
+	RestartPolicy                 string             `yaml:"restartPolicy,omitempty"`
+	AutomountServiceAccountToken  bool               `yaml:"automountServiceAccountToken"`
+	TerminationGracePeriodSeconds int                `yaml:"terminationGracePeriodSeconds"`
+	SecurityContext               podSecurity        `yaml:"securityContext"`
+	Spread                        []spreadConstraint `yaml:"topologySpreadConstraints,omitempty"`
+	Containers                    []container        `yaml:"containers"`
+	Volumes                       []volume           `yaml:"volumes,omitempty"`
 }
 
 // podSecurity has the settings for the image's own user triton-server.
@@ -265,7 +289,8 @@ func (d Deployment) server() object {
 				"prometheus.io/scrape": "true", "prometheus.io/port": strconv.Itoa(portMetrics), "prometheus.io/path": "/metrics",
 			}},
 			Spec: podSpec{
-				TerminationGracePeriodSeconds: graceSeconds, SecurityContext: tritonUser(), Containers: []container{d.triton()}, Volumes: d.volumes(),
+				TerminationGracePeriodSeconds: graceSeconds, SecurityContext: tritonUser(), Spread: d.spread(d.selector()),
+				Containers: []container{d.triton()}, Volumes: d.volumes(),
 			},
 		},
 	}
@@ -364,11 +389,18 @@ func (d Deployment) service() object {
 	}})
 }
 
-func (d Deployment) disruptionBudget() object {
+func (d Deployment) disruptionBudget(pods map[string]string) object {
 	return d.object("policy/v1", "PodDisruptionBudget", d.Name, struct {
 		MaxUnavailable int      `yaml:"maxUnavailable"`
 		Selector       labelSet `yaml:"selector"`
-	}{1, labelSet{d.selector()}})
+	}{d.disruptions(), labelSet{pods}})
+}
+
+func (d Deployment) disruptionComment() string {
+	if n := d.disruptions(); n > 1 {
+		return fmt.Sprintf("Nodes are drained %d servers at a time: the others keep the limit.", n)
+	}
+	return "Nodes are drained one server at a time."
 }
 
 type claimSpec struct {

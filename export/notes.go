@@ -37,6 +37,7 @@ func notes(d Deployment, o Options) []string {
 	for _, m := range d.Models {
 		list = slices.Concat(list, answerNotes(m), machineNotes(m, d), stockNotes(m), policyNotes(m, o))
 	}
+	list = append(list, planNotes(o.Plan)...)
 	if d.target.notes != nil {
 		list = append(list, d.target.notes(d, o)...)
 	}

@@ -45,6 +45,9 @@ func (d Deployment) readme() ([]byte, error) {
 		_, err = t.New(d.target.name).Parse(d.target.readme)
 	}
 	if err == nil {
+		_, err = t.New("plan").Parse(planReadme)
+	}
+	if err == nil {
 		var b bytes.Buffer
 		if err = t.Execute(&b, view{d}); err == nil {
 			return b.Bytes(), nil
@@ -73,6 +76,8 @@ type view struct{ Deployment }
 func (v view) DockerRun() string   { return v.dockerRun() }
 func (v view) Commands() []string  { return v.target.commands(v.Deployment) }
 func (v view) Scales() bool        { return v.scales() }
+func (v view) Disruptions() int    { return v.disruptions() }
+func (v view) Scaler() string      { return string(v.Scaling.Scaler) }
 func (v view) Queue() string       { return measure.QueueTime.Format(v.QueueTime.Seconds()) }
 func (v view) Endpoint() string    { return v.endpointName() }
 func (v view) AccessMode() string  { return v.accessMode() }
@@ -80,6 +85,19 @@ func (v view) Repository() string  { return v.repository() }
 func (v view) LoadMinutes() int    { return int(math.Ceil(v.LoadTime.Minutes())) }
 func (v view) Schemes() string     { return strings.Join(v.target.schemes, "://, ") + "://" }
 func (v view) OnObjectStore() bool { return v.Storage.Claim == "" }
+
+// Planned says what a plan promises; "" without a plan.
+func (v view) Planned() string {
+	if v.Plan == nil {
+		return ""
+	}
+	b := v.Plan.Best
+	text := fmt.Sprintf("`tuner plan` chose %s of %s", b.Replicas(), v.Models[0].Configuration)
+	if v.scales() {
+		text += fmt.Sprintf(", with %.4g requests/s of a server as the target", b.Scaling.Target)
+	}
+	return text + fmt.Sprintf(". In its simulation %.4g %% of the requests keep %.4g ms, %.4g %% on the worst day.", 100*b.Within, 1000*v.Plan.Asked.Limit, 100*b.WorstDay)
+}
 
 // Machines returns the machines on which the models were measured. It names the server instead of
 // an unknown machine, and returns "" if neither is known.

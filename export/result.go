@@ -32,6 +32,7 @@ import (
 type Model struct {
 	Name          string              // name under which it is served
 	Input         string              // folder of the results, as the user named it
+	Repository    string              // folder with the deployable model; "": that of the results
 	Configuration string              // name of the configuration in the results
 	Config        *modelconfig.Config // of the configuration, without the repository's warm-up
 	Precision     string
@@ -63,10 +64,15 @@ type Model struct {
 }
 
 // folder returns the model's deployable folder from `tuner analyze`.
-func (m Model) folder() string { return filepath.Join(m.Input, "repository", m.Name) }
+func (m Model) folder() string {
+	if m.Repository != "" {
+		return filepath.Join(m.Repository, m.Name)
+	}
+	return filepath.Join(m.Input, "repository", m.Name)
+}
 
-// readModel reads an analyzed campaign's result.
-func readModel(input string) (Model, error) {
+// readModel reads an analyzed campaign's result: its best configuration, or the chosen one.
+func readModel(input string, chosen *Chosen) (Model, error) {
 	path := filepath.Join(input, result.FileName)
 	text, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -75,7 +81,7 @@ func readModel(input string) (Model, error) {
 	if err != nil {
 		return Model{}, inputErrorf("cannot read %q: %w", path, durable.Cause(err))
 	}
-	m, err := parseResult(path, text)
+	m, err := parseChosen(path, text, chosen)
 	if err != nil {
 		return Model{}, err
 	}
@@ -106,11 +112,19 @@ func checkFolder(m Model) error {
 // modelName matches names that are valid folder names everywhere, and need no quotes.
 var modelName = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.-]*$`)
 
-// parseResult reads result.json. path appears in messages.
-func parseResult(path string, text []byte) (Model, error) {
+// parseResult reads the best configuration of result.json. path appears in messages.
+func parseResult(path string, text []byte) (Model, error) { return parseChosen(path, text, nil) }
+
+// parseChosen reads the chosen configuration of result.json, or with nil the best one. The states of an
+// answer are those of the best one alone.
+func parseChosen(path string, text []byte, chosen *Chosen) (Model, error) {
 	d, err := result.Parse(path, text)
 	if err != nil {
 		return Model{}, &InputError{err}
+	}
+	repository := ""
+	if chosen != nil && chosen.Configuration != d.Best {
+		d.Best, repository, d.Answer = chosen.Configuration, chosen.Repository, result.Answer{}
 	}
 	switch {
 	case !modelName.MatchString(d.Model):
@@ -124,7 +138,7 @@ func parseResult(path string, text []byte) (Model, error) {
 	}
 	best := d.Configurations[i]
 	m := Model{
-		Name: d.Model, Configuration: best.Name, Precision: best.Setup.Precision, Provider: best.Setup.Provider, Runtime: best.Setup.Runtime,
+		Repository: repository, Name: d.Model, Configuration: best.Name, Precision: best.Setup.Precision, Provider: best.Setup.Provider, Runtime: best.Setup.Runtime,
 		Instances: 1, State: d.Answer.State, Kept: d.Answer.Probability, Mix: d.Mix,
 		Cosine: cosine(d.Variants, best.Setup.Precision, search.Place{Provider: best.Setup.Provider, Runtime: best.Setup.Runtime}),
 	}

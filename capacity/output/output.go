@@ -47,6 +47,15 @@ func WriteText(w io.Writer, p capacity.Plan, explain bool) error {
 	if err := show(fleets(p)); err != nil {
 		return err
 	}
+	if p.Verification != nil {
+		if err := show(replayed(p.Verification)); err != nil {
+			return err
+		}
+		line("")
+		for _, l := range verification(p) {
+			line(l)
+		}
+	}
 	if explain {
 		for _, t := range []table{candidates(p), checks(p)} {
 			if err := show(t); err != nil {
@@ -82,6 +91,13 @@ func WriteMarkdown(w io.Writer, p capacity.Plan, explain bool) error {
 		fmt.Fprintf(&b, "- %s\n", escaped(l))
 	}
 	fleets(p).markdown(&b)
+	if p.Verification != nil {
+		replayed(p.Verification).markdown(&b)
+		b.WriteString("\n")
+		for _, l := range verification(p) {
+			fmt.Fprintf(&b, "- %s\n", escaped(l))
+		}
+	}
 	if explain {
 		candidates(p).markdown(&b)
 		checks(p).markdown(&b)

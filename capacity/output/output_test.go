@@ -41,6 +41,11 @@ func plan() capacity.Plan {
 			Type: "c7i", Configuration: "config_1", Setup: "2 × int8, batch 8", Price: 0.357, Capacity: 400, Safe: 350, LeastCost: 12, Tried: 9,
 			Checks: []capacity.Check{{Load: measure.Load{Concurrency: 8, BatchSize: 1}, Measured: 0.025, Simulated: 0.026}},
 		}},
+		Verification: &capacity.Verification{
+			Server: "the bundled engine", Engines: 3, Replicas: 11, Begin: 118_800, Length: 60, PlannedRate: 370, Rate: 123, Slowness: 1.5, Capacity: 0.333, Cores: 2,
+			Limit: 0.15, Requests: 22_000, Late: 440, Simulated: capacity.Latencies{P50: 0.03, P99: 0.12, Within: 0.994},
+			Measured: capacity.Latencies{P50: 0.031, P99: 0.126, Within: 0.993}, P99Range: [2]float64{0.118, 0.135}, Outcome: capacity.Confirmed,
+		},
 		Notes: []string{"No price is known."},
 	}
 }
@@ -106,6 +111,33 @@ func (failing) Write([]byte) (int, error) { return 0, io.ErrClosedPipe }
 func TestWriteErrors(t *testing.T) {
 	t.Parallel()
 	if WriteText(failing{}, plan(), true) == nil || WriteMarkdown(failing{}, plan(), true) == nil || WriteJSON(failing{}, plan()) == nil {
+		t.Error("a lost output is no error")
+	}
+}
+
+// The page has the plan and all answers, and names from files are text.
+func TestPage(t *testing.T) {
+	t.Parallel()
+	p := plan()
+	p.Model = "<script>alert(1)</script>"
+	around := capacity.WhatIf{
+		Rates: []float64{0.5, 1}, Limits: []float64{0.05}, Startups: []float64{30}, Types: []string{"c7i</script>"}, Prices: []float64{0.357},
+		Answers: [][]capacity.Answer{{{Satisfied: true, Configuration: "config_1", Min: 1, Max: 7, Target: 312.5, Hours: 20, Within: 0.993, P99: 0.04}, {Configuration: "config_2", Min: 2, Max: 2}}},
+	}
+	var b bytes.Buffer
+	if err := WriteHTML(&b, p, around); err != nil {
+		t.Fatal(err)
+	}
+	text := b.String()
+	for _, want := range []string{"Plan for &lt;script&gt;", `<input type="range" name="rate" min="0" max="1" value="1"`, `"Configuration":"config_2"`, "41234 requests/s at the peak", "The replay confirms the plan"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("the page lacks %q", want)
+		}
+	}
+	if strings.Contains(text, "<script>alert") || strings.Contains(text, "c7i</script>") {
+		t.Error("a name is markup")
+	}
+	if WriteHTML(failing{}, p, around) == nil {
 		t.Error("a lost output is no error")
 	}
 }

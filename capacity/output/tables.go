@@ -2,6 +2,7 @@ package output
 
 import (
 	"fmt"
+	"math"
 	"strings"
 	"time"
 
@@ -132,4 +133,50 @@ func explanation(p capacity.Plan) []string {
 		"The metric is the rate of answered requests. It lags by one scrape of 15 s, and cannot exceed the capacity of the pods that are ready.",
 		"A pod costs from the wish for it to its removal. Its last seconds, and nodes that the cluster has to start, are not simulated.",
 	}
+}
+
+// verification says what was replayed, and what it means; nil without a replay.
+func verification(p capacity.Plan) (lines []string) {
+	v := p.Verification
+	if v == nil {
+		return nil
+	}
+	lines = append(lines, fmt.Sprintf("Replay on %d × %s: %s of the worst hour, from %s after the beginning of the traffic. A replica of the plan gets %s requests/s there, a server here got %s.",
+		v.Engines, v.Server, duration(v.Length), duration(v.Begin), four(v.PlannedRate), four(v.Rate)))
+	if math.Abs(v.Capacity-1) > capacity.Agreement/2 {
+		lines = append(lines, fmt.Sprintf("The servers here share %s cores and take %.2f × the plan's time for a batch: they answer %.2f × as many requests as replicas of the plan. "+
+			"So the rates are multiplied by that, and the limit is divided by it: %.4g ms.", four(v.Cores), v.Slowness, v.Capacity, 1000*v.Limit))
+	}
+	if v.Failed > 0 {
+		lines = append(lines, fmt.Sprintf("%d of the %d requests had no answer.", v.Failed, v.Requests))
+	}
+	if share := float64(v.Late) / float64(max(v.Requests, 1)); share > mostLate {
+		lines = append(lines, fmt.Sprintf("%s of the requests were sent more than 1 ms late, since the clients share the machine: their latencies count from when they were due.", percent(share)))
+	}
+	ratio := v.Measured.P99 / v.Simulated.P99
+	switch v.Outcome {
+	case capacity.Confirmed:
+		lines = append(lines, fmt.Sprintf("The replay confirms the plan: the measured p99 is %.2f × the simulated one.", ratio))
+	case capacity.Careful:
+		lines = append(lines, fmt.Sprintf("The plan is careful: the measured p99 is %.2f × the simulated one.", ratio))
+	default:
+		lines = append(lines, fmt.Sprintf("The replay refutes the plan: the measured p99 is %.2f × the simulated one.", ratio))
+	}
+	return lines
+}
+
+// mostLate is the share of late requests above which a replay says so.
+const mostLate = 0.01
+
+// replayed compares a replay with its simulation.
+func replayed(v *capacity.Verification) table {
+	t := table{columns: []terminal.Column{
+		{Title: "Replay"}, {Title: "Requests", Right: true}, {Title: "p50 ms", Right: true}, {Title: "p99 ms", Right: true}, {Title: "Within", Right: true},
+	}}
+	add := func(name string, l capacity.Latencies, p99 string) {
+		t.rows = append(t.rows, []string{name, fmt.Sprint(v.Requests), four(1000 * l.P50), p99, percent(l.Within)})
+	}
+	add("simulated", v.Simulated, four(1000*v.Simulated.P99))
+	add("measured", v.Measured, fmt.Sprintf("%s [%s, %s]", four(1000*v.Measured.P99), four(1000*v.P99Range[0]), four(1000*v.P99Range[1])))
+	return t
 }

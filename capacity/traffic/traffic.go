@@ -56,6 +56,16 @@ func (t Traffic) Total() (sum float64) {
 	return sum
 }
 
+// Times returns a traffic with a multiple of the requests, at the same instants.
+func (t Traffic) Times(factor float64) Traffic {
+	requests := make([]float64, len(t.Requests))
+	for i, n := range t.Requests {
+		requests[i] = factor * n
+	}
+	t.Requests = requests
+	return t
+}
+
 // Mean returns the mean rate in requests/s.
 func (t Traffic) Mean() float64 { return t.Total() / t.Length().Seconds() }
 

@@ -2,6 +2,7 @@ package flags
 
 import (
 	"fmt"
+	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -9,7 +10,9 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"tuner/adaptive"
 	"tuner/engine/ratelimit"
+	"tuner/internal/durable"
 	"tuner/internal/exit"
 )
 
@@ -25,6 +28,7 @@ type modelOptions struct {
 	retries     uint
 	pollSeconds int
 	namespacing bool
+	adaptive    string // file of a table
 	rateLimit   string
 	resources   []string
 }
@@ -34,6 +38,7 @@ func (o *modelOptions) flags(flags *pflag.FlagSet) {
 	flags.UintVar(&o.retries, "model-load-retry-count", 0, "how often a model that fails to load is tried again")
 	flags.IntVar(&o.pollSeconds, "repository-poll-secs", 15, "with --model-control-mode=poll: seconds between looks at the repositories; 0: only at start")
 	boolFlag(flags, &o.namespacing, "model-namespacing", false, "load models of the same name from several repositories; requests for such a name are refused")
+	flags.StringVar(&o.adaptive, "adaptive", "", "`file` of 'tuner plan --format adaptive': the model changes its batching and instances with its load, where the plan says that it pays")
 	flags.StringVar(&o.rateLimit, "rate-limit", "off", "execution_count: instances execute only while they hold the resources of their rate_limiter; off: at once")
 	flags.StringArrayVar(&o.resources, "rate-limit-resource", nil, "NAME:COUNT[:DEVICE]: amount of a resource; may be repeated (default: the most that one instance needs)")
 }
@@ -57,6 +62,26 @@ func (o *Options) PollInterval() time.Duration {
 		return 0
 	}
 	return time.Duration(o.models.pollSeconds) * time.Second
+}
+
+// Adaptive reads the table of configurations of --adaptive; nil without the flag.
+func (o *Options) Adaptive() (*adaptive.Table, error) {
+	file := o.models.adaptive
+	if file == "" {
+		return nil, nil
+	}
+	if !strings.EqualFold(o.controlMode, "none") {
+		return nil, exit.Usagef("--adaptive needs --model-control-mode=none, since the mode %s lets others change the model", o.controlMode)
+	}
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return nil, exit.Usagef("--adaptive=%q: cannot read: %w", file, durable.Cause(err))
+	}
+	t, err := adaptive.Parse(file, text)
+	if err != nil {
+		return nil, exit.Usagef("--adaptive: %w", err)
+	}
+	return &t, nil
 }
 
 // LoadThreads returns the number of models that are loaded at the same time.

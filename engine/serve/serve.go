@@ -22,6 +22,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"tuner/adaptive"
 	"tuner/engine"
 	"tuner/engine/api"
 	"tuner/engine/flags"
@@ -190,6 +191,11 @@ func usableGPUs(runtime *ort.Runtime) int {
 // drains, within the drain delay and the exit timeout. While models load, it answers probes: the
 // server is live, but not ready.
 func listen(ctx context.Context, messages io.Writer, o *flags.Options, server *engine.Server, stores *mirror.Repositories, listeners frontends.Options, runtime *ort.Runtime) error {
+	table, err := o.Adaptive()
+	if err != nil {
+		server.Close()
+		return err
+	}
 	f, err := frontends.Open(server, listeners)
 	if err != nil {
 		server.Close()
@@ -212,6 +218,18 @@ func listen(ctx context.Context, messages io.Writer, o *flags.Options, server *e
 			return exit.With(exit.Usage, err)
 		}
 		f.Started()
+		adapter, err := newAdapter(running, server, table, listeners.Log)
+		if err != nil {
+			return err
+		}
+		if adapter != nil {
+			group.Go(func() error {
+				ticks := time.NewTicker(adaptive.Tick)
+				defer ticks.Stop()
+				adapter.run(running, ticks.C)
+				return nil
+			})
+		}
 		if poller != nil {
 			group.Go(func() error {
 				poller.Run(running, o.PollInterval())

@@ -1,16 +1,14 @@
-// Package scaling writes the object that changes a deployment's number of replicas as a plan says: a
-// HorizontalPodAutoscaler with the rule of its metric, or KEDA's ScaledObject.
+// Package scaling writes the objects that change a deployment's number of pods: a HorizontalPodAutoscaler
+// with the rule of its metric, or KEDA's ScaledObject. It is the only place that knows their forms.
 //
-// Package capacity makes plans. The objects have every setting that the plan simulated, so nothing is
-// left to a cluster's defaults. The package contacts no cluster.
+// A rule comes from a plan (package capacity), or without one from the tuned queue time. Package export
+// puts the objects into an export. This package contacts no cluster.
 package scaling
 
 import (
 	"bytes"
 	"fmt"
 	"io"
-	"strconv"
-	"time"
 
 	"go.yaml.in/yaml/v3"
 
@@ -18,14 +16,11 @@ import (
 	"tuner/capacity/autoscaler"
 )
 
-// Metric is the rate of answered requests of a pod, as prometheus-adapter names it.
-const Metric = "inference_requests_per_second"
-
 // DefaultPrometheus is the address that Prometheus Operator's chart gives its server.
 const DefaultPrometheus = "http://prometheus-operated.monitoring.svc:9090"
 
-// counter is Triton's counter of answered requests.
-const counter = "nv_inference_request_success"
+// AdapterComment stands above the values of prometheus-adapter.
+const AdapterComment = "Values of the chart prometheus-community/prometheus-adapter: the autoscaler's metric."
 
 // Target is the scaled Deployment.
 type Target struct {
@@ -63,15 +58,15 @@ type metric struct {
 }
 
 type behavior struct {
-	Up   rules `yaml:"scaleUp"`
-	Down rules `yaml:"scaleDown"`
+	Up   *rules `yaml:"scaleUp,omitempty"`
+	Down *rules `yaml:"scaleDown,omitempty"`
 }
 
 type rules struct {
 	Stabilization int      `yaml:"stabilizationWindowSeconds"`
-	Select        string   `yaml:"selectPolicy"`
+	Select        string   `yaml:"selectPolicy,omitempty"`
 	Tolerance     string   `yaml:"tolerance,omitempty"` // Kubernetes 1.35 and newer
-	Policies      []policy `yaml:"policies"`
+	Policies      []policy `yaml:"policies,omitempty"`
 }
 
 type policy struct {
@@ -99,23 +94,68 @@ type trigger struct {
 	Metadata map[string]string `yaml:"metadata"`
 }
 
+// Object returns the autoscaler: its kind, and its specification for YAML. The rule scales.
+func (r Rule) Object(t Target) (apiVersion, kind string, spec any) {
+	target := reference{"apps/v1", "Deployment", t.Name}
+	if r.Scaler == capacity.KEDA {
+		spec := scaledObjectSpec{
+			Target: target, Polling: Polling(), Min: r.Min, Max: r.Max,
+			Triggers: []trigger{{"prometheus", "AverageValue", map[string]string{
+				"serverAddress": t.Prometheus, "query": r.Query(t.Name), "threshold": r.Threshold(),
+			}}},
+		}
+		spec.Advanced.HPA.Behavior = r.behavior
+		return "keda.sh/v1alpha1", "ScaledObject", spec
+	}
+	var m metric
+	m.Type = string(autoscaler.Pods)
+	m.Pods.Metric = map[string]string{"name": r.Metric.Name}
+	m.Pods.Target = map[string]string{"type": "AverageValue", "averageValue": r.Metric.Target}
+	return "autoscaling/v2", "HorizontalPodAutoscaler", hpaSpec{Target: target, Min: r.Min, Max: r.Max, Metrics: []metric{m}, Behavior: r.behavior}
+}
+
+// adapterRule tells prometheus-adapter how to compute a metric of pods.
+type adapterRule struct {
+	SeriesQuery  string            `yaml:"seriesQuery"`
+	Resources    any               `yaml:"resources"`
+	Name         map[string]string `yaml:"name"`
+	MetricsQuery string            `yaml:"metricsQuery"`
+}
+
+// AdapterValues returns prometheus-adapter's values with the one rule that a HorizontalPodAutoscaler
+// needs, for YAML.
+func (r Rule) AdapterValues() any {
+	rule := adapterRule{
+		SeriesQuery: r.Metric.series + `{namespace!="",pod!=""}`,
+		Resources: map[string]any{"overrides": map[string]any{
+			"namespace": map[string]string{"resource": "namespace"}, "pod": map[string]string{"resource": "pod"},
+		}},
+		Name:         map[string]string{"matches": r.Metric.series, "as": r.Metric.Name},
+		MetricsQuery: r.Metric.query,
+	}
+	return map[string]any{"rules": map[string]any{"custom": []adapterRule{rule}}}
+}
+
 // Write writes the objects of a plan as YAML. A fixed number of replicas is a patch of the Deployment.
 func Write(w io.Writer, p capacity.Plan, t Target) error {
-	s := p.Best.Scaling
-	documents, comment := []any{}, ""
-	switch s.Scaler {
-	case capacity.HPA:
-		comment = "Needs the metric " + Metric + ": the second document is the values of the chart prometheus-community/prometheus-adapter."
-		documents = append(documents, hpa(s, t), adapterValues(s))
-	case capacity.KEDA:
+	r := OfPlan(p.Best.Scaling)
+	var documents []any
+	comment := ""
+	switch r.Scaler {
+	case capacity.HPA, capacity.KEDA:
+		version, kind, spec := r.Object(t)
+		documents = append(documents, object{version, kind, map[string]string{"name": t.Name}, spec})
 		comment = "Needs KEDA 2.x, and Prometheus at the address."
-		documents = append(documents, scaledObject(s, t))
+		if r.Scaler == capacity.HPA {
+			comment = "Needs the metric " + Requests + ": the second document is the values of the chart prometheus-community/prometheus-adapter."
+			documents = append(documents, r.AdapterValues())
+		}
 	default:
 		comment = fmt.Sprintf("kubectl patch deployment %s --patch-file FILE", t.Name)
-		documents = append(documents, map[string]any{"spec": map[string]int{"replicas": s.Min}})
+		documents = append(documents, map[string]any{"spec": map[string]int{"replicas": r.Min}})
 	}
 	var b bytes.Buffer
-	fmt.Fprintf(&b, "# %s\n# %s\n", p.Best.Replicas()+" of "+p.Best.Configuration+", as `tuner plan` chose.", comment)
+	fmt.Fprintf(&b, "# %s of %q, as `tuner plan` chose.\n# %s\n", p.Best.Replicas(), p.Best.Configuration, comment)
 	encoder := yaml.NewEncoder(&b)
 	encoder.SetIndent(2)
 	for _, d := range documents {
@@ -130,72 +170,4 @@ func Write(w io.Writer, p capacity.Plan, t Target) error {
 		return fmt.Errorf("cannot write autoscaler: %w", err)
 	}
 	return nil
-}
-
-func deployment(name string) reference { return reference{"apps/v1", "Deployment", name} }
-
-func hpa(s capacity.Scaling, t Target) object {
-	var m metric
-	m.Type = string(autoscaler.Pods)
-	m.Pods.Metric = map[string]string{"name": Metric}
-	m.Pods.Target = map[string]string{"type": "AverageValue", "averageValue": quantity(s.Target)}
-	return object{"autoscaling/v2", "HorizontalPodAutoscaler", map[string]string{"name": t.Name}, hpaSpec{
-		Target: deployment(t.Name), Min: s.Min, Max: s.Max, Metrics: []metric{m}, Behavior: behaviorOf(s),
-	}}
-}
-
-// quantity writes a number with thousandths in Kubernetes' form.
-func quantity(x float64) string { return strconv.FormatFloat(x*1000, 'f', 0, 64) + "m" }
-
-func behaviorOf(s capacity.Scaling) behavior {
-	b := autoscaler.DefaultBehavior()
-	b.Down.Stabilization = time.Duration(s.Down * float64(time.Second))
-	if s.Scaler == capacity.HPA && s.Tolerance > 0 {
-		b.Up.Tolerance, b.Down.Tolerance = s.Tolerance, s.Tolerance
-	}
-	return behavior{rulesOf(b.Up), rulesOf(b.Down)}
-}
-
-func rulesOf(r autoscaler.Rules) rules {
-	x := rules{Stabilization: int(r.Stabilization.Seconds()), Select: string(r.Select)}
-	if r.Tolerance != autoscaler.DefaultTolerance {
-		x.Tolerance = quantity(r.Tolerance)
-	}
-	for _, p := range r.Policies {
-		kind := "Pods"
-		if p.Percent {
-			kind = "Percent"
-		}
-		x.Policies = append(x.Policies, policy{kind, p.Value, int(p.Period.Seconds())})
-	}
-	return x
-}
-
-// seconds writes a length of time for Prometheus.
-func seconds(s float64) string { return strconv.Itoa(int(s)) + "s" }
-
-// adapterValues tells prometheus-adapter how to compute the metric.
-func adapterValues(s capacity.Scaling) any {
-	rule := map[string]any{
-		"seriesQuery": counter + `{namespace!="",pod!=""}`,
-		"resources": map[string]any{"overrides": map[string]any{
-			"namespace": map[string]string{"resource": "namespace"}, "pod": map[string]string{"resource": "pod"},
-		}},
-		"name":         map[string]string{"matches": counter, "as": Metric},
-		"metricsQuery": fmt.Sprintf("sum by (<<.GroupBy>>) (rate(%s{<<.LabelMatchers>>}[%s]))", counter, seconds(s.Window)),
-	}
-	return map[string]any{"rules": map[string]any{"custom": []any{rule}}}
-}
-
-func scaledObject(s capacity.Scaling, t Target) object {
-	spec := scaledObjectSpec{
-		Target: deployment(t.Name), Polling: int(autoscaler.SyncPeriod.Seconds()), Min: s.Min, Max: s.Max,
-		Triggers: []trigger{{"prometheus", "AverageValue", map[string]string{
-			"serverAddress": t.Prometheus,
-			"query":         fmt.Sprintf(`sum(rate(%s{pod=~"%s-.*"}[%s]))`, counter, t.Name, seconds(s.Window)),
-			"threshold":     strconv.FormatFloat(s.Target, 'f', 3, 64),
-		}}},
-	}
-	spec.Advanced.HPA.Behavior = behaviorOf(s)
-	return object{"keda.sh/v1alpha1", "ScaledObject", map[string]string{"name": t.Name}, spec}
 }

@@ -10,6 +10,7 @@ import (
 
 	"tuner/export"
 	"tuner/internal/cli/arguments"
+	"tuner/internal/cli/planning"
 	"tuner/internal/exit"
 	"tuner/internal/terminal"
 )
@@ -19,6 +20,7 @@ type exportOptions struct {
 	export.Options
 	dir    string
 	output string
+	plan   string // plan.json
 }
 
 func newExport(con console) *cobra.Command {
@@ -38,10 +40,16 @@ compares it with its report.`,
 		Example: `  tuner export kubernetes out/minilm -o deploy
   tuner export helm out/minilm out/resnet --name encoders -o deploy
   tuner export kserve out/minilm --storage s3://models/minilm -o deploy
+  tuner export kubernetes out/minilm --plan plan.json -o deploy
   tuner export verify deploy`,
 		Args: arguments.Usage(arguments.First("target", export.Targets())),
-		RunE: func(_ *cobra.Command, args []string) error {
+		RunE: func(cmd *cobra.Command, args []string) error {
 			o.Inputs = append(o.Inputs, args[1:]...)
+			for _, name := range []string{"replicas", "max-replicas"} {
+				if o.plan != "" && cmd.Flags().Changed(name) {
+					return exit.Usagef("--plan and --%s contradict each other: the plan has the numbers of servers", name)
+				}
+			}
 			return runExport(con, args[0], o)
 		},
 	})
@@ -62,6 +70,8 @@ func (o *exportOptions) flags(cmd *cobra.Command) {
 	flags.StringVar(&o.GPUResource, "gpu-resource", defaults.GPUResource, "Kubernetes resource of a GPU, such as nvidia.com/mig-1g.5gb")
 	flags.IntVar(&o.Replicas, "replicas", defaults.Replicas, "servers; with an autoscaler the least number")
 	flags.IntVar(&o.MaxReplicas, "max-replicas", defaults.MaxReplicas, "most servers; without an autoscaler if not above --replicas")
+	flags.StringVar(&o.plan, "plan", "", "`file` of 'tuner plan --format json': its configuration, numbers of servers and autoscaler")
+	flags.StringVar(&o.Prometheus, "prometheus", defaults.Prometheus, "`address` of Prometheus, for a plan with KEDA")
 	flags.StringVar(&o.ControlMode, "model-control-mode", defaults.ControlMode, "tritonserver's --model-control-mode: none, explicit or poll")
 	flags.StringArrayVar(&o.HostPolicies, "host-policy", nil, "POLICY,SETTING=VALUE of tritonserver, such as gpu_0,numa-node=0; may be repeated")
 	flags.StringVar(&o.Storage, "storage", "", "address of the repository for a cluster: pvc://CLAIM/PATH, s3://BUCKET/PATH … (default: a claim of its own)")
@@ -76,7 +86,11 @@ func runExport(con console, target string, o exportOptions) error {
 	if o.dir == "" {
 		return exit.Usagef("no folder to write is given: use -o DIR")
 	}
-	e, err := export.Write(target, o.dir, o.Options)
+	write := func() (export.Export, error) { return export.Write(target, o.dir, o.Options) }
+	if o.plan != "" {
+		write = func() (export.Export, error) { return planning.Export(target, o.dir, o.plan, o.Options) }
+	}
+	e, err := write()
 	if err != nil {
 		return exit.OfFiles(err)
 	}

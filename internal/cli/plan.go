@@ -21,7 +21,7 @@ func newPlan(con console) *cobra.Command {
 		Short: "Find how many replicas a traffic needs, and their autoscaler",
 		Long: `Finds the fleet that serves a traffic at the lowest cost while the requests keep a limit on their latency. The answer is a machine type, a
 configuration, the number of replicas, and a HorizontalPodAutoscaler or KEDA's ScaledObject. The command simulates replicas behind a balancer, with the
-measured service times and Kubernetes' autoscaling algorithm. It measures nothing, and needs no cluster. A result is the output folder of an analyzed campaign, or its result.json.
+measured service times and Kubernetes' autoscaling algorithm. It needs no cluster, and measures nothing unless --verify asks for it. A result is the output folder of an analyzed campaign, or its result.json.
 Several results are of the same model on several types of machines.
 
 ` + planning.TrafficHelp + `
@@ -30,9 +30,10 @@ docs/how-to/plan.md explains the figures.`,
 		Example: `  tuner plan out/minilm --traffic week.csv
   tuner plan out/minilm --traffic "peak 400/s, office hours" --price 0.357 --explain
   tuner plan out/c7i out/c7g --price c7i=0.357 --price c7g=0.29 --traffic week.csv --p99 50ms
+  tuner plan out/minilm --traffic week.csv --verify
   tuner plan out/minilm --traffic week.csv --format autoscaler -o autoscaler.yaml`,
 		Args: arguments.Usage(cobra.MinimumNArgs(1)),
-		RunE: func(_ *cobra.Command, args []string) error { return planning.Run(o, args) },
+		RunE: func(cmd *cobra.Command, args []string) error { return planning.Run(cmd.Context(), o, args) },
 	})
 	planFlags(cmd.Flags(), &o)
 	return cmd
@@ -53,7 +54,12 @@ func planFlags(flags *pflag.FlagSet, o *planning.Options) {
 	flags.BoolVar(&o.DefaultTolerance, "default-tolerance", false, "keep the autoscaler's tolerance of 10 %, for clusters before Kubernetes 1.35")
 	flags.StringVar(&o.Name, "name", "", "`name` of the Deployment in the autoscaler (default: as 'tuner export' names it)")
 	flags.StringVar(&o.Prometheus, "prometheus", scaling.DefaultPrometheus, "`address` of Prometheus, for KEDA")
+	flags.BoolVar(&o.Verify, "verify", false, "replay a piece of the worst hour on servers of this machine, and compare the latencies with the simulated ones")
+	flags.DurationVar(&o.Replay, "verify-time", planning.DefaultReplay, "`time` of the replayed piece")
+	flags.IntVar(&o.Engines, "verify-engines", 0, "`number` of servers of the replay (default: 2, or 3 where the machine has the cores)")
+	flags.StringVar(&o.Server, "verify-server", "", "tritonserver's `program` for the replay (default: the bundled engine)")
+	flags.StringVar(&o.ORTLibrary, "ort-library", "", "ONNX Runtime `library` of the replay, or flavour[@version] of an installed one (default: the campaign's)")
 	flags.BoolVar(&o.Explain, "explain", false, "also show the configurations, the simulation beside what was measured, and what is assumed")
-	terminal.AddFormat(flags, &o.Format, "`format` of the plan: text, markdown, json or autoscaler (the object's YAML)")
+	terminal.AddFormat(flags, &o.Format, "`format` of the plan: text, markdown, json, autoscaler (the object's YAML), adaptive (the table of 'tuner serve --adaptive') or html (a page that answers other questions)")
 	flags.StringVarP(&o.File, "output-file", "o", "", "`file` to write in place of stdout")
 }

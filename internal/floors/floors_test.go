@@ -21,7 +21,7 @@ var allowed = map[string][]string{
 	"internal/cli":        {"*"},
 	"report":              {"spec/goals", "analyze", "pipeline/steps", "model/modelrepo", "model/modelconfig", "search", "search/verdict", "measure", "profile/journal", "spec", "measure/stats", "model/onnx", "model/precision/accuracy", "internal/plotstyle", "internal/terminal", "internal/parallel"}, // onnx: files and shapes of what is deployed
 	"report/result":       {"internal/hostinfo", "model/mix", "analyze", "profile/journal", "measure", "model/precision/accuracy", "search", "search/verdict", "pipeline/steps", "ort/addon"},                                                                                                               // data: what result.json is made of
-	"export":              {"export/monitoring", "model/mix", "internal/telemetry", "report/result", "profile/journal", "model/modelrepo", "model/modelconfig", "measure", "search", "search/verdict", "internal/hostinfo", "ort/addon", "internal/checksum"},                                               // journal: servers, as result.json has them; search: places
+	"export":              {"capacity", "export/scaling", "export/monitoring", "model/mix", "internal/telemetry", "report/result", "profile/journal", "model/modelrepo", "model/modelconfig", "measure", "search", "search/verdict", "internal/hostinfo", "ort/addon", "internal/checksum"},                 // journal: servers, as result.json has them; search: places
 	"export/scaling":      {"capacity", "capacity/autoscaler"},                                                                                                                                                                                                                                              // a plan in, the autoscaler's YAML out
 	"export/monitoring":   {},                                                                                                                                                                                                                                                                               // figures in, rules and a dashboard out
 	"export/verify":       {"export", "runner", "model/modelrepo", "model/modelconfig", "measure", "engine/api", "model/onnx", "runner/payload", "profile", "profile/campaign", "model/precision", "spec", "ort/addon"},
@@ -41,12 +41,15 @@ var allowed = map[string][]string{
 	"fleet/cluster":       {"fleet", "fleet/record", "internal/children"},
 	"fleet/results":       {"fleet", "fleet/record", "analyze", "measure", "search", "profile/journal"},
 	"gate":                {"measure/arrivals", "spec", "profile", "runner", "model/modelrepo", "model/modelconfig", "measure", "measure/stats", "internal/hostinfo", "runner/meter"},
-	"compare":             {"analyze", "measure", "measure/stats", "model/modelconfig", "profile/campaign", "report/result", "internal/durable"}, // results in, what changed out
-	"capacity":            {"internal/parallel", "measure", "report/result", "search/queuesim"},                                                  // figures in, a plan out
-	"capacity/autoscaler": {},                                                                                                                    // Kubernetes' algorithm: it knows no traffic
+	"compare":             {"analyze", "measure", "measure/stats", "model/modelconfig", "profile/campaign", "report/result", "internal/durable"},                                     // results in, what changed out
+	"capacity":            {"internal/parallel", "measure", "report/result", "search/queuesim"},                                                                                      // figures in, a plan out
+	"capacity/adaptation": {"adaptive", "capacity", "capacity/replica", "capacity/traffic", "internal/parallel", "measure", "model/modelconfig", "report/result", "search/queuesim"}, // figures and a traffic in, the table of adaptive serving out
+	"adaptive":            {},                                                                                                                                                        // a table and counts in, a configuration out: it loads nothing
+	"capacity/autoscaler": {},                                                                                                                                                        // Kubernetes' algorithm: it knows no traffic
 	"capacity/traffic":    {"capacity/autoscaler", "measure/arrivals", "spec/traffic"},
 	"capacity/replica":    {"internal/hostinfo", "measure", "measure/arrivals", "model/modelconfig", "report/result", "search/queuesim"}, // one server: it knows no fleet
-	"capacity/output":     {"capacity", "internal/terminal"},
+	"capacity/output":     {"capacity", "internal/terminal", "internal/webpage"},
+	"capacity/verify":     {"capacity", "capacity/replica", "capacity/traffic", "measure", "measure/arrivals", "runner", "runner/load", "search/queuesim"}, // a plan and launched servers in, latencies beside each other out
 	"compare/output":      {"compare", "measure", "internal/terminal", "internal/webpage"},
 	"gate/flags":          {"internal/terminal", "gate/output", "spec", "spec/document", "model/onnx", "ort/addon"},
 	"gate/judge":          {"gate", "gate/decide", "spec", "spec/knobs", "search", "model/precision", "model/precision/places", "profile/preparation", "ort/provider", "runner", "runner/target", "measure", "model/onnx", "ort/ortlib", "internal/checksum"},
@@ -150,9 +153,9 @@ var allowed = map[string][]string{
 	"engine/served":   {"engine/api", "engine/batching", "engine/budget", "engine/cache", "engine/classification", "engine/ensemble", "engine/fault", "engine/hostpolicy", "engine/ragged", "engine/ratelimit", "engine/request", "engine/scheduler", "engine/sequence", "engine/session", "engine/state", "engine/statistics", "engine/trace", "model/modelconfig"},
 	"engine":          {"engine/api", "model/modelconfig", "model/modelrepo", "internal/hostinfo"},
 	"engine/api":      {"model/modelconfig/configpb", "model/modelconfig"},
-	"engine/flags":    {"engine", "engine/certificates", "engine/logging", "engine/sagemaker", "engine/vertexai", "model/modelconfig", "engine/ratelimit", "engine/api", "engine/statistics", "engine/trace", "ort/addon"}, // statistics: the observer that makes summaries
+	"engine/flags":    {"adaptive", "engine", "engine/certificates", "engine/logging", "engine/sagemaker", "engine/vertexai", "model/modelconfig", "engine/ratelimit", "engine/api", "engine/statistics", "engine/trace", "ort/addon"}, // statistics: the observer that makes summaries
 	"engine/identity": {"engine", "engine/fault", "engine/request", "model/modelconfig"},
-	"engine/serve":    {"engine", "engine/certificates", "engine/logging", "engine/mirror", "engine/poll", "engine/api", "engine/flags", "engine/trace", "engine/identity", "engine/onnxruntime", "ort", "ort/ortlib", "internal/hostinfo"},
+	"engine/serve":    {"adaptive", "engine", "engine/certificates", "engine/logging", "engine/mirror", "engine/poll", "engine/api", "engine/flags", "engine/trace", "engine/identity", "engine/onnxruntime", "ort", "ort/ortlib", "internal/hostinfo"},
 	// onnx/extent: the unpacked size of a file, before ONNX Runtime opens it
 	"engine/onnxruntime": {"engine", "engine/fault", "ort", "model/modelconfig", "model/onnx/extent", "ort/addon"},
 	"model/onnx/extent":  {"model/onnx"},

@@ -1,6 +1,6 @@
 #!/bin/bash
 # Builds the validators of deployment files into a folder: etcd, kube-apiserver, helm and promtool. Also
-# fetches KServe's CRD. All sources come from the Go module proxy, so no containers or packages are
+# fetches the CRDs of KServe and KEDA. All sources come from the Go module proxy, so no containers or packages are
 # needed. The first run takes several minutes, later ones no time. Usage:
 #
 #   lab/scripts/controlplane.sh FOLDER
@@ -10,10 +10,17 @@ KUBERNETES=v1.36.3
 ETCD=v3.6.8
 HELM=v3.22.0
 KSERVE=v0.16.0
+KEDA=v2.18.0
 PROMETHEUS=v0.310.0 # as in conformance/deployment/go.mod
 
 mkdir -p "$1"
 dir=$(cd "$1" && pwd)
+keda="$dir/crds/scaledobjects-$KEDA.yaml"
+if ! test -f "$keda"; then
+	folder=$(cd / && go mod download -json "github.com/kedacore/keda/v2@$KEDA" | sed -n 's/.*"Dir": "\(.*\)".*/\1/p')
+	rm -f "$dir"/crds/scaledobjects-*.yaml
+	install -D -m 644 "$folder/config/crd/bases/keda.sh_scaledobjects.yaml" "$keda"
+fi
 stamp="$dir/.$KUBERNETES-$ETCD-$HELM-$KSERVE-$PROMETHEUS"
 test -f "$stamp" && exit 0
 echo "==> conformance: building etcd, kube-apiserver, helm and promtool (some minutes)" >&2

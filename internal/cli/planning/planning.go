@@ -3,6 +3,7 @@
 package planning
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -19,6 +20,7 @@ import (
 	"tuner/capacity/output"
 	"tuner/capacity/replica"
 	"tuner/capacity/traffic"
+	"tuner/capacity/verify"
 	"tuner/export"
 	"tuner/export/scaling"
 	"tuner/internal/cli/arguments"
@@ -48,16 +50,22 @@ type Options struct {
 	Name             string // of the Deployment; "": of the model
 	Prometheus       string
 	Explain          bool
-	Format           string // text, markdown, json or autoscaler
+	Format           string // text, markdown, json, autoscaler, adaptive or html
 	File             string // to write in place of Out; "": Out
+
+	Verify     bool          // replay the worst hour on servers here
+	Replay     time.Duration // length of the replayed piece
+	Engines    int           // number of servers; 0: as many as fit
+	Server     string        // tritonserver's program; "": the bundled engine
+	ORTLibrary string        // of the bundled engine; "": that of the campaign
 }
 
 // seed is that of all plans: the same question has the same answer.
 const seed = 1
 
 // Run plans for the results in the paths. Errors carry their exit code.
-func Run(o Options, paths []string) error {
-	if err := arguments.CheckFormatOf(o.Format, []string{"text", "markdown", "json", "autoscaler"}); err != nil {
+func Run(ctx context.Context, o Options, paths []string) error {
+	if err := arguments.CheckFormatOf(o.Format, []string{"text", "markdown", "json", "autoscaler", adaptiveFormat, htmlFormat}); err != nil {
 		return err
 	}
 	if o.Traffic == "" {
@@ -80,12 +88,29 @@ func Run(o Options, paths []string) error {
 	if q.Traffic, err = traffic.Read(o.Traffic, seed); err != nil {
 		return exit.With(exit.Usage, err)
 	}
-	p, err := plan(q, results)
+	p, replicas, err := plan(q, results)
 	if err != nil {
 		return exit.With(exit.Usage, err)
 	}
-	if err := o.write(p); err != nil {
+	if o.Verify && p.Status == capacity.Satisfied {
+		if err := o.verifyPlan(ctx, q, &p, results, replicas); err != nil {
+			return err
+		}
+	}
+	if err := o.write(p, func(w io.Writer, format string) error {
+		if format == adaptiveFormat {
+			return o.writeAdaptive(w, q, p, results, replicas)
+		}
+		around, err := capacity.WhatIfs(q, p.Model, replicas)
+		if err != nil {
+			return err
+		}
+		return output.WriteHTML(w, p, around)
+	}); err != nil {
 		return err
+	}
+	if v := p.Verification; v != nil && v.Outcome == capacity.Refuted {
+		return errors.New("the replay refutes the plan: its servers are slower than the simulation says")
 	}
 	if p.Status == capacity.Infeasible {
 		return exit.With(exit.Infeasible, errors.New("the limit cannot be kept: raise it or --max-replicas, or name a result with a faster configuration"))
@@ -109,6 +134,15 @@ func (o *Options) question() (capacity.Question, error) {
 	if o.Name != "" && export.DNSLabel(o.Name) != o.Name {
 		errs = append(errs, fmt.Errorf("--name %q: allowed are lower-case letters, digits and -, with a letter first and no - last", o.Name))
 	}
+	if !o.Verify && (o.Engines != 0 || o.Server != "" || o.ORTLibrary != "") {
+		errs = append(errs, errors.New("--verify-engines, --verify-server and --ort-library are of a replay: add --verify"))
+	}
+	if o.Verify && (o.Engines < 0 || o.Engines > verify.MostEngines) {
+		errs = append(errs, fmt.Errorf("--verify-engines %d: allowed are 1 to %d", o.Engines, verify.MostEngines))
+	}
+	if o.Verify && (o.Replay < traffic.Step || o.Replay > time.Hour) {
+		errs = append(errs, fmt.Errorf("--verify-time %v: allowed are %v to %v", o.Replay, traffic.Step, time.Hour))
+	}
 	if o.P99 < 0 {
 		errs = append(errs, fmt.Errorf("--p99 %v: must be above 0", o.P99))
 	}
@@ -118,6 +152,7 @@ func (o *Options) question() (capacity.Question, error) {
 // named is a result with the name of its type of machine.
 type named struct {
 	name, path string
+	file       string // result.json
 	result     result.Result
 }
 
@@ -143,7 +178,7 @@ func readResults(paths []string) (list []named, err error) {
 		if err != nil {
 			return nil, fmt.Errorf("cannot name %q: %w", file, err)
 		}
-		list = append(list, named{filepath.Base(filepath.Dir(absolute)), path, r})
+		list = append(list, named{filepath.Base(filepath.Dir(absolute)), path, absolute, r})
 	}
 	for i := range list {
 		for k := range list[:i] {
@@ -208,29 +243,33 @@ func (o *Options) addLimit(q *capacity.Question, results []named) error {
 }
 
 // plan makes the replicas of all results, and finds the fleet.
-func plan(q capacity.Question, results []named) (capacity.Plan, error) {
-	var replicas []replica.Replica
+func plan(q capacity.Question, results []named) (p capacity.Plan, replicas []replica.Replica, err error) {
 	var notes []string
 	for _, r := range results {
 		list, left, err := capacity.Replicas(r.name, r.result, q.Limit, q.Seed)
 		if err != nil {
-			return capacity.Plan{}, fmt.Errorf("%s: %w", r.path, err)
+			return capacity.Plan{}, nil, fmt.Errorf("%s: %w", r.path, err)
 		}
 		replicas, notes = append(replicas, list...), append(notes, left...)
 	}
-	p, err := capacity.Find(q, results[0].result.Model, replicas)
+	p, err = capacity.Find(q, results[0].result.Model, replicas)
 	p.Notes = append(p.Notes, notes...)
-	return p, err
+	return p, replicas, err
 }
 
-// write writes the plan in its form.
-func (o *Options) write(p capacity.Plan) error {
+// htmlFormat is the word of --format for the page.
+const htmlFormat = "html"
+
+// write writes the plan in its form. costly writes the forms that need further simulations.
+func (o *Options) write(p capacity.Plan, costly func(w io.Writer, format string) error) error {
 	write := func(w io.Writer) error {
 		switch o.Format {
 		case "markdown":
 			return output.WriteMarkdown(w, p, o.Explain)
 		case "json":
 			return output.WriteJSON(w, p)
+		case adaptiveFormat, htmlFormat:
+			return costly(w, o.Format)
 		case "autoscaler":
 			name := o.Name
 			if name == "" {

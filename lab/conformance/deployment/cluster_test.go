@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 )
 
-// cluster is a real API server with KServe's resource definition.
+// cluster is a real API server with the resource definitions of KServe and KEDA.
 type cluster struct {
 	address string
 	client  *http.Client
@@ -52,6 +52,7 @@ var resources = map[string]string{
 	"v1 PersistentVolumeClaim":                   "/api/v1/namespaces/default/persistentvolumeclaims",
 	"policy/v1 PodDisruptionBudget":              "/apis/policy/v1/namespaces/default/poddisruptionbudgets",
 	"autoscaling/v2 HorizontalPodAutoscaler":     "/apis/autoscaling/v2/namespaces/default/horizontalpodautoscalers",
+	"keda.sh/v1alpha1 ScaledObject":              "/apis/keda.sh/v1alpha1/namespaces/default/scaledobjects",
 	"serving.kserve.io/v1beta1 InferenceService": "/apis/serving.kserve.io/v1beta1/namespaces/default/inferenceservices",
 }
 
@@ -197,7 +198,7 @@ func TestManifests(t *testing.T) {
 		c.refuses(t, bytes.Replace(service, []byte("storageUri"), []byte("storageUrl"), 1), "storageUrl")
 	})
 	for name, args := range variants {
-		for target, pattern := range map[string]string{"kubernetes": "manifests/*.yaml", "kserve": "inferenceservice.yaml"} {
+		for target, pattern := range map[string]string{"kubernetes": "manifests/*.yaml", "kserve": "[adi]*.yaml"} { // all but the claim and values
 			t.Run(target+", "+name, func(t *testing.T) {
 				dir := export(t, target, args...)
 				files, err := filepath.Glob(filepath.Join(dir, pattern))

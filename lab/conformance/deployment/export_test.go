@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -23,6 +24,9 @@ var variants = map[string][]string{
 	"a claim":      {"--storage", "pvc://shared/minilm/v1"},
 	"two models":   {"--input", "other"},
 	"explicit":     {"--model-control-mode", "explicit", "--host-policy", "cpu_0,cpu-cores=0-1"},
+	"a plan":       {"--plan", "hpa.json"},
+	"a KEDA plan":  {"--plan", "keda.json"},
+	"a fixed plan": {"--plan", "fixed.json"},
 	"other image":  {"--image", "registry.example.com/serving/triton@sha256:" + strings.Repeat("ab", 32), "--name", "encoder"},
 }
 
@@ -64,8 +68,30 @@ func export(t *testing.T, target string, args ...string) string {
 		write(t, filepath.Join(dir, "analyze.yaml"), []byte("input: "+folder+"\nformats: [table, config, repository]\n"))
 		run(t, dir, program, "analyze", "-f", "analyze.yaml")
 	}
+	writePlans(t, dir)
 	run(t, dir, program, append([]string{"export", target, "--input", "out", "-o", "deploy"}, args...)...)
 	return filepath.Join(dir, "deploy")
+}
+
+// scalings are the numbers of servers of plans, by the plan's name.
+var scalings = map[string]string{
+	"hpa":   `{"autoscaler": "hpa", "min": 8, "max": 14, "target": 312.5, "tolerance": 0.03, "scale_down_stabilization": 120, "metric_window": 60, "startup": 30}`,
+	"keda":  `{"autoscaler": "keda", "min": 2, "max": 14, "target": 312.5, "tolerance": 0.1, "scale_down_stabilization": 60, "metric_window": 60, "startup": 30}`,
+	"fixed": `{"autoscaler": "fixed", "min": 3, "max": 3, "startup": 30}`,
+}
+
+// writePlans writes plans for the best configuration of the result in the folder out.
+func writePlans(t *testing.T, dir string) {
+	t.Helper()
+	var result struct{ Best string }
+	if err := json.Unmarshal(read(t, filepath.Join(dir, "out", "result.json")), &result); err != nil {
+		t.Fatal(err)
+	}
+	for name, scaling := range scalings {
+		text := fmt.Sprintf(`{"format": 1, "status": "satisfied", "model": "minilm", "best": {"machine": "c7i", "configuration": %q, "scaling": %s},
+			"configurations": [{"machine": "c7i", "configuration": %q, "safe_rate": 420}]}`, result.Best, scaling, result.Best)
+		write(t, filepath.Join(dir, name+".json"), []byte(text))
+	}
 }
 
 // renamed returns a journal from before checksums existed, with another name of its model. It has

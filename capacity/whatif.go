@@ -1,0 +1,82 @@
+package capacity
+
+import (
+	"time"
+
+	"tuner/capacity/replica"
+	"tuner/internal/parallel"
+)
+
+// WhatIf has the answers to questions near the asked one. They lie in the order of the axes: that of
+// rate i, limit k and start s is at (i·len(Limits) + k)·len(Startups) + s.
+type WhatIf struct {
+	Rates    []float64 // factors of the asked traffic
+	Limits   []float64 // s
+	Startups []float64 // s
+	Types    []string  // of machines, in the order of Answers
+	Prices   []float64 // per hour of each type; 0: unknown
+	// Answers are the cheapest fleets of each type, by type, then in the order of the axes
+	Answers [][]Answer
+}
+
+// Answer is a fleet of a what-if.
+type Answer struct {
+	Satisfied     bool
+	Configuration string
+	Min, Max      int
+	Target        float64 // requests/s; 0: a fixed number
+	Hours         float64 // of replicas in a day
+	Within        float64
+	P99           float64 // s
+}
+
+// Factors of the axes. A simulation of more extremes costs as much and is asked for less.
+func whatIfRates() []float64    { return []float64{0.5, 0.75, 1, 1.5, 2} }
+func whatIfLimits() []float64   { return []float64{0.7, 1, 1.5} }
+func whatIfStartups() []float64 { return []float64{0.5, 1, 4} }
+
+// WhatIfs answers the question for other rates, limits and start-up times, for each type of machine by
+// itself. So a page can also weigh the types by other prices. The question has an answer (Find).
+func WhatIfs(q Question, model string, replicas []replica.Replica) (WhatIf, error) {
+	w := WhatIf{Rates: whatIfRates()}
+	for _, f := range whatIfLimits() {
+		w.Limits = append(w.Limits, significant(f*q.Limit.Seconds()))
+	}
+	own := q.startup(&replicas[0]).Seconds()
+	for _, f := range whatIfStartups() {
+		w.Startups = append(w.Startups, significant(f*own))
+	}
+	byType := map[string][]replica.Replica{}
+	for _, r := range replicas {
+		if len(byType[r.Type]) == 0 {
+			w.Types, w.Prices = append(w.Types, r.Type), append(w.Prices, r.Price)
+		}
+		byType[r.Type] = append(byType[r.Type], r)
+	}
+	n := len(w.Rates) * len(w.Limits) * len(w.Startups)
+	for _, kind := range w.Types {
+		answers := make([]Answer, n)
+		err := parallel.Try(n, func(i int) (err error) {
+			asked := q
+			asked.Startup = time.Duration(w.Startups[i%len(w.Startups)] * float64(time.Second))
+			asked.Limit = time.Duration(w.Limits[i/len(w.Startups)%len(w.Limits)] * float64(time.Second))
+			asked.Traffic = q.Traffic.Times(w.Rates[i/len(w.Startups)/len(w.Limits)])
+			answers[i], err = answer(asked, model, byType[kind])
+			return err
+		})
+		if err != nil {
+			return WhatIf{}, err
+		}
+		w.Answers = append(w.Answers, answers)
+	}
+	return w, nil
+}
+
+func answer(q Question, model string, replicas []replica.Replica) (Answer, error) {
+	p, err := Find(q, model, replicas)
+	if err != nil {
+		return Answer{}, err
+	}
+	b := p.Best
+	return Answer{p.Status == Satisfied, b.Configuration, b.Scaling.Min, b.Scaling.Max, significant(b.Scaling.Target), b.Hours, b.Within, b.P99}, nil
+}

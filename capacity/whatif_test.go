@@ -1,0 +1,44 @@
+package capacity
+
+import (
+	"testing"
+
+	"tuner/capacity/replica"
+	"tuner/capacity/traffic"
+)
+
+func replicasOf(kinds ...string) (list []replica.Replica) {
+	for _, kind := range kinds {
+		list = append(list, box(kind, 1))
+	}
+	return list
+}
+
+// The answer in the middle is the plan's own, more requests cost more, and a stricter limit too.
+func TestWhatIfs(t *testing.T) {
+	t.Parallel()
+	q := question(t, "peak 500/s, office hours")
+	q.Traffic.Requests = q.Traffic.Requests[:traffic.PerDay] // 90 plans of a week take long
+	w, err := WhatIfs(q, "model", replicasOf("c7i", "c7g"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(w.Types) != 2 || len(w.Answers) != 2 {
+		t.Fatalf("types %v", w.Types)
+	}
+	at := func(kind, rate, limit, startup int) Answer {
+		return w.Answers[kind][(rate*len(w.Limits)+limit)*len(w.Startups)+startup]
+	}
+	p := find(t, q, box("c7i", 1))
+	if a := at(0, 2, 1, 1); a.Hours != p.Best.Hours || a.Min != p.Best.Scaling.Min || !a.Satisfied {
+		t.Errorf("%+v, and the plan is %+v", a, p.Best)
+	}
+	for i := 1; i < len(w.Rates); i++ {
+		if at(0, i, 1, 1).Hours < at(0, i-1, 1, 1).Hours {
+			t.Errorf("%g × the traffic costs less than %g ×", w.Rates[i], w.Rates[i-1])
+		}
+	}
+	if strict, loose := at(1, 2, 0, 1).Hours, at(1, 2, 2, 1).Hours; strict < loose {
+		t.Errorf("%g h within the stricter limit, %g h within the looser one", strict, loose)
+	}
+}
