@@ -90,3 +90,17 @@ func (s *searcher) notes(chosen *attempt) (list []string) {
 
 // trusted is the error of a simulated 99th percentile beyond which a plan says so.
 const trusted = 0.2
+
+// Spare returns the number of replicas of the chosen fleet that may be taken away at once: the others keep
+// the limit at the autoscaler's target. Of n replicas at the rate t each, k may go while n t / (n − k) is at
+// most the rate at which the limit is kept. n is the least number. It is one at least, since a node could
+// never be drained otherwise.
+func (p *Plan) Spare() int {
+	s := p.Best.Scaling
+	for _, c := range p.Configurations {
+		if c.Configuration == p.Best.Configuration && c.Type == p.Best.Type && c.Safe > 0 && s.Target > 0 {
+			return max(1, int(math.Floor(float64(s.Min)*(1-s.Target/c.Safe))))
+		}
+	}
+	return 1
+}

@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	"tuner/export/azuresize"
 )
 
 // azureSchemas is the address of Azure's schemas. Editors check the files with them.
@@ -128,11 +130,9 @@ func (d Deployment) endpointName() string {
 // azureNotes describe how a server on Azure differs from the measured one.
 func azureNotes(d Deployment, o Options) []string {
 	var list []string
-	for _, r := range retirements {
-		if r.sizes.MatchString(d.InstanceType) {
-			list = append(list, fmt.Sprintf("Azure's retirement date of %s is %s: choose another with --instance-type, such as Standard_NC4as_T4_v3 or Standard_D4as_v4.",
-				d.InstanceType, r.date))
-		}
+	if date := azuresize.Retirement(d.InstanceType); date != "" {
+		list = append(list, fmt.Sprintf("Azure's retirement date of %s is %s: choose another with --instance-type, such as Standard_NC4as_T4_v3 or Standard_D4as_v4.",
+			d.InstanceType, date))
 	}
 	if o.MaxReplicas != DefaultMaxReplicas {
 		list = append(list, "No autoscaler is written for Azure: --max-replicas has no effect there.")

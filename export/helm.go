@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"strings"
 
-	"tuner/capacity"
 	"tuner/export/scaling"
 )
 
@@ -95,8 +94,8 @@ type chartValues struct {
 	SharedMemory       string             `yaml:"sharedMemory"` // size of /dev/shm
 	Resources          resources          `yaml:"resources"`
 	Probes             chartProbes        `yaml:"probes"`
-	Autoscaler         chartAutoscaler    `yaml:"autoscaler"`
-	Disruption         chartDisruption    `yaml:"disruptionBudget"`
+	Autoscaler         scaling.Values     `yaml:"autoscaler"`
+	Disruption         map[string]int     `yaml:"disruptionBudget"`
 	ServiceMonitor     chartMonitor       `yaml:"serviceMonitor"`
 	PrometheusRule     chartSwitch        `yaml:"prometheusRule"`
 	Dashboard          chartSwitch        `yaml:"dashboard"`
@@ -121,10 +120,6 @@ type chartProbes struct {
 	StartupFailures int          `yaml:"startupFailureThreshold"`
 }
 
-type chartDisruption struct {
-	MaxUnavailable int `yaml:"maxUnavailable"`
-}
-
 // chartMonitor is an object of Prometheus Operator, which not every cluster supports.
 type chartMonitor struct {
 	Enabled  bool              `yaml:"enabled"`
@@ -139,35 +134,6 @@ type chartSwitch struct {
 	Labels  map[string]string `yaml:"labels"` // labels by which it is found
 }
 
-// chartAutoscaler is a HorizontalPodAutoscaler, or with KEDA's values a ScaledObject.
-type chartAutoscaler struct {
-	Enabled      bool       `yaml:"enabled"`
-	MaxReplicas  int        `yaml:"maxReplicas"`
-	Metric       string     `yaml:"metric"`
-	AverageValue string     `yaml:"averageValue"` // target of the metric
-	Behavior     any        `yaml:"behavior"`
-	KEDA         *chartKEDA `yaml:"keda,omitempty"`
-}
-
-type chartKEDA struct {
-	Prometheus      string `yaml:"serverAddress"`
-	Query           string `yaml:"query"`
-	Threshold       string `yaml:"threshold"`
-	PollingInterval int    `yaml:"pollingInterval"`
-}
-
-func (d Deployment) chartAutoscaler() chartAutoscaler {
-	r := d.Scaling
-	if !r.Scales() {
-		r = scaling.ByQueue(r.Min, r.Min, d.QueueTime) // for those who turn it on
-	}
-	v := chartAutoscaler{r.Scales(), r.Max, r.Metric.Name, r.Metric.Target, r.Behavior(), nil}
-	if r.Scaler == capacity.KEDA {
-		v.KEDA = &chartKEDA{d.Prometheus, r.Query(d.Name), r.Threshold(), scaling.Polling()}
-	}
-	return v
-}
-
 func (d Deployment) values() chartValues {
 	return chartValues{
 		Image: d.Image, ImagePullPolicy: "IfNotPresent", ImagePullSecrets: []any{}, Replicas: d.Replicas,
@@ -175,7 +141,7 @@ func (d Deployment) values() chartValues {
 		Environment: environment(), Repository: d.Storage.repository(), Storage: chartStorage{d.Storage.Claim, d.Storage.Path},
 		SharedMemory: fmt.Sprintf("%dMi", sharedMemory), Resources: d.resources(),
 		Probes:         chartProbes{d.allReady(portHTTP), startupPeriod, d.startupFailures()},
-		Autoscaler:     d.chartAutoscaler(),
+		Autoscaler:     scaling.ValuesOf(d.Scaling, d.Name, d.Prometheus, d.QueueTime),
 		ServiceMonitor: chartMonitor{Interval: "15s", Labels: map[string]string{}},
 		PrometheusRule: chartSwitch{Labels: map[string]string{}},
 		Dashboard:      chartSwitch{Labels: dashboardLabels()},
@@ -184,6 +150,6 @@ func (d Deployment) values() chartValues {
 			"prometheus.io/scrape": "true", "prometheus.io/port": fmt.Sprint(portMetrics), "prometheus.io/path": "/metrics",
 		},
 		PodSecurityContext: tritonUser(), NodeSelector: map[string]string{}, Tolerations: []any{},
-		Disruption: chartDisruption{d.disruptions()}, Spread: append([]spreadConstraint{}, d.spread(d.selector())...),
+		Disruption: map[string]int{"maxUnavailable": d.disruptions()}, Spread: append([]spreadConstraint{}, d.spread(d.selector())...),
 	}
 }

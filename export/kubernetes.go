@@ -12,6 +12,7 @@ import (
 
 	"tuner/capacity"
 	"tuner/export/scaling"
+	"tuner/internal/words"
 )
 
 // The ports of tritonserver, and their names in pods and services.
@@ -397,10 +398,7 @@ func (d Deployment) disruptionBudget(pods map[string]string) object {
 }
 
 func (d Deployment) disruptionComment() string {
-	if n := d.disruptions(); n > 1 {
-		return fmt.Sprintf("Nodes are drained %d servers at a time: the others keep the limit.", n)
-	}
-	return "Nodes are drained one server at a time."
+	return fmt.Sprintf("Nodes are drained %s at a time.", words.Count(d.disruptions(), "server"))
 }
 
 type claimSpec struct {

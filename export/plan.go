@@ -3,10 +3,10 @@ package export
 import (
 	_ "embed"
 	"fmt"
-	"math"
 	"net/url"
 
 	"tuner/capacity"
+	"tuner/capacity/autoscaler"
 )
 
 // planReadme is the part of the READMEs about a plan.
@@ -49,29 +49,19 @@ func planNotes(p *capacity.Plan) (list []string) {
 		add("The plan keeps its limit with no fleet. This is the nearest: %.4g %% of the requests within %.4g ms.", 100*p.Best.Within, 1000*p.Asked.Limit)
 	}
 	add("The plan counts on machines of the type that it calls %q. Let a node selector keep the servers there.", cell(p.Best.Type))
-	if p.Best.Scaling.Scaler == capacity.HPA && p.Best.Scaling.Tolerance > 0 && p.Best.Scaling.Tolerance != usualTolerance {
+	if p.Best.Scaling.Scaler == capacity.HPA && p.Best.Scaling.Tolerance > 0 && p.Best.Scaling.Tolerance != autoscaler.DefaultTolerance {
 		add("The autoscaler has a tolerance of its own, which needs Kubernetes 1.35. 'tuner plan --default-tolerance' plans without.")
 	}
 	return list
 }
 
-// usualTolerance is Kubernetes' own tolerance of autoscalers.
-const usualTolerance = 0.1
-
 // disruptions returns the number of servers that may be taken away at once, by an upgrade of nodes for
-// instance. Without a plan it is one. With a plan, the servers that are left keep the limit at the
-// autoscaler's target: of n servers at the rate t each, k may go while n t / (n − k) is at most the rate
-// at which the limit is kept. It is one at least, since a node could never be drained otherwise.
+// instance: one without a plan.
 func (d Deployment) disruptions() int {
-	if d.Plan == nil || d.Plan.Best.Scaling.Target <= 0 {
+	if d.Plan == nil {
 		return 1
 	}
-	for _, c := range d.Plan.Configurations {
-		if c.Configuration == d.Plan.Best.Configuration && c.Type == d.Plan.Best.Type && c.Safe > 0 {
-			return max(1, int(math.Floor(float64(d.Replicas)*(1-d.Plan.Best.Scaling.Target/c.Safe))))
-		}
-	}
-	return 1
+	return d.Plan.Spare()
 }
 
 // spreadConstraint is a topology spread constraint of pods.

@@ -84,19 +84,16 @@ func OfPlan(s capacity.Scaling) Rule {
 // Scales reports whether the number changes.
 func (r Rule) Scales() bool { return r.Scaler != capacity.Fixed }
 
-// Polling is the time between two looks of KEDA, in seconds: as often as Kubernetes' autoscaler looks.
-func Polling() int { return int(autoscaler.SyncPeriod.Seconds()) }
+// polling is the time between two looks of KEDA, in seconds: as often as Kubernetes' autoscaler looks.
+func polling() int { return int(autoscaler.SyncPeriod.Seconds()) }
 
-// Query returns KEDA's query: the sum of the rates of all pods of a deployment.
-func (r Rule) Query(deployment string) string {
+// query returns KEDA's query: the sum of the rates of all pods of a deployment.
+func (r Rule) query(deployment string) string {
 	return fmt.Sprintf(`sum(rate(%s{pod=~"%s-.*"}[%s]))`, r.Metric.series, deployment, r.Metric.window)
 }
 
-// Threshold returns KEDA's target, in requests/s of a pod.
-func (r Rule) Threshold() string { return strconv.FormatFloat(r.Metric.rate, 'f', 3, 64) }
-
-// Behavior returns the autoscaler's behavior, for YAML.
-func (r Rule) Behavior() any { return r.behavior }
+// threshold returns KEDA's target, in requests/s of a pod.
+func (r Rule) threshold() string { return strconv.FormatFloat(r.Metric.rate, 'f', 3, 64) }
 
 // podRate is prometheus-adapter's query for the rate of a pod's counter.
 func podRate(counter, window string) string {

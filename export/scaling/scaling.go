@@ -99,9 +99,9 @@ func (r Rule) Object(t Target) (apiVersion, kind string, spec any) {
 	target := reference{"apps/v1", "Deployment", t.Name}
 	if r.Scaler == capacity.KEDA {
 		spec := scaledObjectSpec{
-			Target: target, Polling: Polling(), Min: r.Min, Max: r.Max,
+			Target: target, Polling: polling(), Min: r.Min, Max: r.Max,
 			Triggers: []trigger{{"prometheus", "AverageValue", map[string]string{
-				"serverAddress": t.Prometheus, "query": r.Query(t.Name), "threshold": r.Threshold(),
+				"serverAddress": t.Prometheus, "query": r.query(t.Name), "threshold": r.threshold(),
 			}}},
 		}
 		spec.Advanced.HPA.Behavior = r.behavior
