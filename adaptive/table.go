@@ -136,8 +136,8 @@ func (t *Table) At(c int, rate float64) Latency {
 
 // Better returns the configuration to serve rates from low to high in place of another one: the one with
 // the shortest latency in the middle, of those whose latency is certainly shorter at all of these rates.
-// That is, the upper end of its interval lies below the lower end of the other's. It returns the same one
-// where there is none.
+// That is, the upper end of its interval lies below the lower end of the other's. Otherwise it returns the
+// other one.
 func (t *Table) Better(than int, low, high float64) int {
 	rates := []float64{low, high}
 	for _, r := range t.Rates {

@@ -23,7 +23,7 @@ type Piece struct {
 // WorstPiece returns a piece of a fleet's worst hour: of the hour in which the most requests miss the
 // limit, the piece of a length in which the most do. Where none does, the replicas have the most
 // requests there. The question's bounds of the number of replicas and its scaler do not count, and
-// the scaling is none that is only for comparison.
+// the scaling must be an autoscaler's or fixed.
 func WorstPiece(q Question, r replica.Replica, s Scaling, length time.Duration) (Piece, error) {
 	all, err := Moments(q, r, s)
 	if err != nil {

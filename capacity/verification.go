@@ -37,7 +37,7 @@ type Latencies struct {
 	Within float64 `json:"within" jsonschema:"minimum=0,maximum=1"` // share within the limit
 }
 
-// Outcome is what a replay says about a plan.
+// Outcome is the verdict of a replay on a plan.
 type Outcome string
 
 // The outcomes.

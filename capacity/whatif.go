@@ -35,7 +35,7 @@ func whatIfRates() []float64    { return []float64{0.5, 0.75, 1, 1.5, 2} }
 func whatIfLimits() []float64   { return []float64{0.7, 1, 1.5} }
 func whatIfStartups() []float64 { return []float64{0.5, 1, 4} }
 
-// WhatIfs answers the question for other rates, limits and start-up times, for each type of machine by
+// WhatIfs answers the question for other rates, limits and startup times, for each type of machine by
 // itself. So a page can also weigh the types by other prices. The question has an answer (Find).
 func WhatIfs(q Question, model string, replicas []replica.Replica) (WhatIf, error) {
 	w := WhatIf{Rates: whatIfRates()}

@@ -24,7 +24,7 @@ import (
 	"tuner/search/queuesim"
 )
 
-// Question is what a table is for.
+// Question says which table is wanted.
 type Question struct {
 	Plan    capacity.Question
 	Machine string            // name of the result

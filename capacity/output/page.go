@@ -55,7 +55,7 @@ type price struct {
 	Value string
 }
 
-// whatIfData is what the page's script looks answers up in.
+// whatIfData has the answers for the page's script.
 type whatIfData struct {
 	Rates    []string            `json:"rates"`
 	Limits   []string            `json:"limits"`

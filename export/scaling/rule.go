@@ -17,7 +17,7 @@ type Rule struct {
 	behavior behavior
 }
 
-// Metric is what an autoscaler looks at: a mean over the pods.
+// Metric is the input of an autoscaler: a mean over the pods.
 type Metric struct {
 	Name   string // as prometheus-adapter names it
 	Target string // as a quantity of Kubernetes

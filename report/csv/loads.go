@@ -29,7 +29,7 @@ func WriteLoads(w io.Writer, r analyze.Result) error {
 	return write(w, lines)
 }
 
-// bestCells returns the cells of the best configuration at a load; nil: there is none.
+// bestCells returns the cells of the best configuration at a load. Without one they are empty.
 func bestCells(c *analyze.Config) []string {
 	const cells = 17
 	if c == nil || c.Best == nil {
