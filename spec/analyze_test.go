@@ -13,7 +13,7 @@ import (
 
 // allFormats returns the program's formats.
 func allFormats() []string {
-	return []string{"table", "csv", "png", "html", "junit", FormatConfig, FormatRepository, FormatHelm}
+	return []string{"table", "csv", "data", "png", "html", "junit", FormatConfig, FormatRepository, FormatHelm}
 }
 
 func TestParseAnalyze(t *testing.T) {
@@ -31,7 +31,7 @@ func TestParseAnalyze(t *testing.T) {
 		})
 	}
 	check("defaults", "input: out/minilm", Analyze{Path: "work/analyze.yaml", Input: "work/out/minilm", Output: "work/out/minilm",
-		Top: 3, Rank: RankScore, Formats: []string{"table", "csv", "png", "html", "junit", "config", "repository", "helm"}})
+		Top: 3, Rank: RankScore, Formats: allFormats()})
 	p99 := goals.Single(measure.LatencyP99)
 	check("complete", `
 input: ../out

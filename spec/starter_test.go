@@ -75,6 +75,9 @@ func TestStarterParses(t *testing.T) {
 			if a.Input != p.Output {
 				t.Errorf("analyze reads %q, profile writes %q", a.Input, p.Output)
 			}
+			if diff := cmp.Diff(allFormats(), a.Formats); diff != "" {
+				t.Errorf("analyze leaves formats out (-all +written):\n%s", diff)
+			}
 		})
 	}
 	check("minilm", minilmStarter())

@@ -37,6 +37,7 @@ const (
 const (
 	textTemplate = "text.html"
 	textStyle    = "text.css"
+	textScript   = "text.js"
 )
 
 // sharedScripts are in the order in which they run.
@@ -91,7 +92,7 @@ type textPage struct {
 
 // WriteText writes a page that has a text as it is, in letters of one width.
 func WriteText(w io.Writer, title, text string) error {
-	source := Source{Files: assets, Template: textTemplate, Style: textStyle}
+	source := Source{Files: assets, Template: textTemplate, Style: textStyle, Scripts: []string{textScript}}
 	return Write(w, source, struct{}{}, func(parts Parts) any { return textPage{parts, title, text} })
 }
 

@@ -15,7 +15,7 @@ import (
 
 func TestSharedAssets(t *testing.T) {
 	t.Parallel()
-	webpagetest.CheckAssets(t, assets, append(sharedScripts[:], sharedTemplates, sharedStyle, textTemplate, textStyle)...)
+	webpagetest.CheckAssets(t, assets, append(sharedScripts[:], sharedTemplates, sharedStyle, textTemplate, textStyle, textScript)...)
 }
 
 // page is a small page that uses every shared template.

@@ -84,4 +84,5 @@ await check("the end turns the page into the report", async () => {
   if (kind === "campaign") assert.ok(await page.locator("#tradeoff .plot .mark").count() > 1);
   if (pictures) await page.screenshot({ path: path.join(pictures, `watch-${kind}-end.png`) });
 });
+await checkTheme(page); // of the report
 await finish();
