@@ -22,7 +22,9 @@ type Fleet struct {
 	// (constraints, objective), as YAML, by name
 	Shared   map[string]string
 	Budget   time.Duration // of each campaign's search
+	First    time.Duration // of a campaign, after which a type that cannot become the cheapest ends; 0: none ends early
 	Repeats  int           // machines of each type on which each model is measured, ≥ 1
+	Confirm  *Confirm      // nil: no second stage
 	Cluster  Cluster
 	Deadline time.Duration // limit for the whole fleet
 	Output   string        // folder of what is collected
@@ -34,6 +36,14 @@ type Model struct {
 	Profile string // path of its profile.yaml
 	From    Source
 	SHA256  string // digest of the model file, in hexadecimal; "" if it is not checked
+}
+
+// Confirm is the second stage: the best configurations of each type that may be the cheapest are measured
+// again, on more machines.
+type Confirm struct {
+	Machines int           // of each type, ≥ 2
+	Top      int           // configurations of each type that are measured again
+	Budget   time.Duration // of each campaign
 }
 
 // Source is where the pods get a model's file from.
@@ -96,6 +106,9 @@ const (
 	defaultDeadline  = 6 * time.Hour
 	defaultNamespace = "default"
 	defaultAccount   = "tuner-worker"
+	defaultConfirms  = 5 // machines of a type: with three, t is 4.3 in the interval of another machine, with five 2.8
+	defaultTop       = 3
+	defaultConfirm   = 4 * time.Minute
 )
 
 // The bounds of the file. A campaign shorter than a few seconds measures nothing. Names of objects
@@ -106,6 +119,7 @@ const (
 	longestDeadline = 7 * 24 * time.Hour
 	mostRepeats     = 50
 	mostItems       = 500
+	mostTop         = 10
 	longestName     = 24
 	longestMachine  = 16
 )

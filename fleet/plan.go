@@ -7,6 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
+	"slices"
 	"time"
 
 	"tuner/internal/durable"
@@ -61,8 +63,31 @@ func (p Part) Of(i Item) (PodPlan, bool) {
 // NewPlan makes the plan of a fleet. read reads a profile's file. All mistakes of all profiles are
 // reported together.
 func NewPlan(f Fleet, read func(path string) ([]byte, error)) (Plan, error) {
+	return newPlan(f, read, func(string, string) (Space, bool) { return nil, true })
+}
+
+// Space has the values to which knobs of a profile are restricted, by knob; nil: the profile's own.
+type Space map[string][]string
+
+// confirmDir is the folder of the second stage below the fleet's output.
+const confirmDir = "confirm"
+
+// ConfirmPlan makes the plan of the second stage. left returns the space of a model on a type of
+// machine, and false if that type is not measured again for the model. The run has another name than
+// the first stage's, and another output folder.
+func ConfirmPlan(f Fleet, read func(path string) ([]byte, error), left func(machine, model string) (Space, bool)) (Plan, error) {
+	second := f
+	second.Repeats, second.Budget, second.First = f.Confirm.Machines, f.Confirm.Budget, 0
+	second.Output, second.Confirm = filepath.Join(f.Output, confirmDir), nil
+	second.Machines = slices.DeleteFunc(slices.Clone(f.Machines), func(m Machine) bool {
+		return !slices.ContainsFunc(f.Models, func(model Model) bool { _, ok := left(m.Name, model.Name); return ok })
+	})
+	return newPlan(second, read, left)
+}
+
+func newPlan(f Fleet, read func(path string) ([]byte, error), of func(machine, model string) (Space, bool)) (Plan, error) {
 	p := Plan{Fleet: f}
-	texts := map[string][]byte{}
+	texts, told := map[string][]byte{}, map[string]bool{}
 	var errs []error
 	for _, m := range f.Models {
 		text, err := read(m.Profile)
@@ -75,18 +100,19 @@ func NewPlan(f Fleet, read func(path string) ([]byte, error)) (Plan, error) {
 	for _, on := range f.Machines {
 		part := Part{Format: PlanFormat, Machine: on.Name, CPUs: on.CPUs, Exclusive: f.Cluster.Exclusive, Hourly: on.Hourly()}
 		for _, m := range f.Models {
-			if texts[m.Name] == nil {
+			space, ok := of(on.Name, m.Name)
+			if texts[m.Name] == nil || !ok {
 				continue
 			}
-			text, err := f.inPod(m, on, texts[m.Name])
-			if err != nil && len(p.Parts) == 0 { // the same for all types
-				errs = append(errs, err)
+			text, err := f.inPod(m, on, space, texts[m.Name])
+			if err != nil && !told[m.Name] { // the same for all types
+				errs, told[m.Name] = append(errs, err), true
 			}
 			part.Models = append(part.Models, PodPlan{Model: m.Name, File: m.In(), SHA256: m.SHA256, Profile: text})
 		}
 		for repeat := range f.Repeats {
-			for _, m := range f.Models {
-				part.Items = append(part.Items, Item{m.Name, repeat + 1})
+			for _, m := range part.Models {
+				part.Items = append(part.Items, Item{m.Model, repeat + 1})
 			}
 		}
 		p.Parts = append(p.Parts, part)

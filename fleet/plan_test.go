@@ -72,6 +72,34 @@ func TestPlan(t *testing.T) {
 	}
 }
 
+// The second stage measures some types and models, with the values of knobs that are left, on more
+// machines. It is another run in another folder.
+func TestConfirmPlan(t *testing.T) {
+	t.Parallel()
+	text := strings.Replace(example, "deadline: 3h", "confirm: {machines: 3, top: 2}\ndeadline: 3h", 1)
+	f, err := Parse("dir/fleet.yaml", []byte(text))
+	if err != nil || *f.Confirm != (Confirm{3, 2, 4 * time.Minute}) {
+		t.Fatalf("%+v, %v", f.Confirm, err)
+	}
+	read := files(map[string]string{"dir/minilm.yaml": minilm, "dir/sub/resnet.yaml": "model: r.onnx\nspace: {instance_count: [1, 2, 3]}\n"})
+	first, err := NewPlan(f, read)
+	if err != nil {
+		t.Fatal(err)
+	}
+	second, err := ConfirmPlan(f, read, func(machine, model string) (Space, bool) {
+		return Space{"instance_count": {"2"}, "max_queue_delay": {"0us", "100us"}, "precision": {"int8"}}, machine == "l4" && model == "resnet"
+	})
+	if err != nil || len(second.Parts) != 1 || second.Run == first.Run || second.Fleet.Output != "dir/out/here/confirm" || second.Fleet.PodDeadline() != 13*time.Minute {
+		t.Fatalf("%+v, %v", second, err)
+	}
+	if d := cmp.Diff([]Item{{"resnet", 1}, {"resnet", 2}, {"resnet", 3}}, second.Parts[0].Items); d != "" || second.Fleet.Machines[0].Name != "l4" {
+		t.Error(d)
+	}
+	if p := second.Parts[0].Models[0].Profile; !strings.Contains(p, "space:\n  instance_count: [2]\n  max_queue_delay: [0us, 100us]\n  precision: [int8]\n") {
+		t.Errorf("%s", p)
+	}
+}
+
 // The name of a run changes with all that is measured, and with nothing else.
 func TestRunName(t *testing.T) {
 	t.Parallel()

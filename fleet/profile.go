@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -27,8 +29,8 @@ const podProfile = WorkDir + "/profile.yaml"
 
 // inPod returns the text of a model's profile for a type of machine: the user's text with the file of
 // the model, the budget, the price and the folder of the pod. Fields that the fleet shares are added
-// unless the profile has them. The error names the profile's file.
-func (f Fleet) inPod(m Model, on Machine, text []byte) (string, error) {
+// unless the profile has them. A space takes the place of the profile's. The error names the profile's file.
+func (f Fleet) inPod(m Model, on Machine, space Space, text []byte) (string, error) {
 	if _, err := spec.ParseProfile(m.Profile, text); err != nil {
 		return "", err
 	}
@@ -61,6 +63,13 @@ func (f Fleet) inPod(m Model, on Machine, text []byte) (string, error) {
 		}
 		set(root, name, value.Content[0])
 	}
+	if space != nil {
+		knobs, err := space.node()
+		if err != nil {
+			return "", fmt.Errorf("%s: cannot measure the best configurations of %s again: %w", f.Path, m.Name, err)
+		}
+		set(root, "space", knobs)
+	}
 	var b bytes.Buffer
 	encoder := yaml.NewEncoder(&b)
 	encoder.SetIndent(2)
@@ -68,6 +77,26 @@ func (f Fleet) inPod(m Model, on Machine, text []byte) (string, error) {
 		return "", fmt.Errorf("%s: cannot be written for a pod: %w", m.Profile, err)
 	}
 	return b.String(), m.checkInPod(b.Bytes())
+}
+
+// node returns the space as YAML. Values are in the canonical text of knobs: 2, true, 100us, [4,8].
+func (s Space) node() (*yaml.Node, error) {
+	if len(s) == 0 {
+		return scalar("none"), nil
+	}
+	knobs := &yaml.Node{Kind: yaml.MappingNode}
+	for _, knob := range slices.Sorted(maps.Keys(s)) {
+		list := &yaml.Node{Kind: yaml.SequenceNode, Style: yaml.FlowStyle}
+		for _, value := range s[knob] {
+			var v yaml.Node
+			if err := yaml.Unmarshal([]byte(value), &v); err != nil || len(v.Content) != 1 {
+				return nil, fmt.Errorf("%s: the value %q cannot be written as YAML", knob, value)
+			}
+			list.Content = append(list.Content, v.Content[0])
+		}
+		set(knobs, knob, list)
+	}
+	return knobs, nil
 }
 
 // checkInPod checks the text of a profile as a pod would.

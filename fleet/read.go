@@ -5,6 +5,7 @@ import (
 	"path"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -56,6 +57,7 @@ func (r reader) fields() []document.Field {
 		{Name: "constraints", Read: r.shared("constraints")},
 		{Name: "objective", Read: r.shared("objective")},
 		{Name: "search", Read: r.search},
+		{Name: "confirm", Read: r.confirm},
 		{Name: "cluster", Read: r.cluster},
 		{Name: "deadline", Read: func(v document.Value) { setDuration(v, time.Minute, longestDeadline, &r.f.Deadline) }},
 		{Name: "output", Read: func(v document.Value) {
@@ -77,8 +79,8 @@ func (r reader) name(v document.Value) {
 
 // later names the sections of the design that this version does not have.
 func (r reader) later(key, _ document.Value) bool {
-	if name := key.Node.Value; name == "confirm" || name == "capacity" {
-		key.Fail(document.Error{Problem: "is not supported by this version", Hint: "set search.machines to measure on several machines of a type"})
+	if key.Node.Value == "capacity" {
+		key.Fail(document.Error{Problem: "is not supported by this version", Hint: "`tuner plan` reads the results of a campaign, and says how many replicas a traffic needs"})
 		return true
 	}
 	return false
@@ -266,12 +268,30 @@ func labels(v document.Value) map[string]string {
 func (r reader) search(v document.Value) {
 	v.Mapping([]document.Field{
 		{Name: "budget", Read: func(v document.Value) { setDuration(v, shortestBudget, longestBudget, &r.f.Budget) }},
+		{Name: "first", Read: func(v document.Value) { setDuration(v, shortestBudget, longestBudget, &r.f.First) }},
 		{Name: "machines", Read: func(v document.Value) {
 			if n, ok := v.Whole(1, mostRepeats); ok {
 				r.f.Repeats = int(n)
 			}
 		}},
 	}, nil)
+}
+
+func (r reader) confirm(v document.Value) {
+	c := Confirm{defaultConfirms, defaultTop, defaultConfirm}
+	whole := func(name string, low, high int64, target *int) document.Field {
+		return document.Field{Name: name, Read: func(v document.Value) {
+			if n, ok := v.Whole(low, high); ok {
+				*target = int(n)
+			}
+		}}
+	}
+	v.Mapping([]document.Field{
+		whole("machines", 2, mostRepeats, &c.Machines),
+		whole("top", 1, mostTop, &c.Top),
+		{Name: "budget", Read: func(v document.Value) { setDuration(v, shortestBudget, longestBudget, &c.Budget) }},
+	}, nil)
+	r.f.Confirm = &c
 }
 
 func setDuration(v document.Value, low, high time.Duration, target *time.Duration) {
@@ -330,6 +350,15 @@ func tolerations(v document.Value) []Toleration {
 
 // check finds mistakes of several fields.
 func (r reader) check(given map[string]document.Value) {
+	if v, has := given["search"]; has && r.f.First > 0 {
+		unpriced := slices.ContainsFunc(r.f.Machines, func(m Machine) bool { return m.Price == 0 })
+		switch {
+		case r.f.First >= r.f.Budget:
+			v.Fail(document.Error{Problem: fmt.Sprintf("has a first part of %v, which is not shorter than the budget of %v", r.f.First, r.f.Budget)})
+		case unpriced:
+			v.Fail(document.Error{Problem: "ends types that cost too much, and a type has no price", Hint: "give each machine a price, or remove `first:`"})
+		}
+	}
 	items := len(r.f.Models) * len(r.f.Machines) * r.f.Repeats
 	if v, has := given["models"]; has && items > mostItems {
 		v.Fail(document.Error{Problem: fmt.Sprintf("make %d campaigns with the machines and search.machines", items), Allowed: fmt.Sprintf("%d at most", mostItems),

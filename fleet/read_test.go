@@ -88,6 +88,8 @@ func TestParseErrors(t *testing.T) {
 		{"deadline: 3h", "deadline: 2m"}:                              "deadline: is shorter than one pod may take, which is 13m0s",
 		{"machines: 2}", "machines: 0}"}:                              "search.machines: is out of range",
 		{"search: {budget: 4m", "search: {budge: 4m"}:                 "search.budge: unknown field",
+		{"budget: 4m,", "budget: 4m, first: 4m,"}:                     "search: has a first part of 4m0s, which is not shorter than the budget of 4m0s",
+		{"deadline: 3h", "confirm: {machines: 1}"}:                    "confirm.machines: is out of range",
 		{"deadline: 3h", "capacity: {trace: a.csv}"}:                  "capacity: is not supported by this version",
 		{"operator: Exists", "operator: Is"}:                          "cluster.tolerations[0].operator: is not known",
 	} {

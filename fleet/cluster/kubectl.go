@@ -1,5 +1,6 @@
-// Package cluster asks a Kubernetes cluster about a fleet, through the user's own kubectl: its
-// contexts, plugins and proxies apply, and the program carries no client. It only reads.
+// Package cluster asks a Kubernetes cluster about a fleet, and changes the fleet's own objects there. It
+// does both through the user's own kubectl: its contexts, plugins and proxies apply, and the program carries
+// no client. It decides nothing: package driver says what is created, freed and deleted.
 package cluster
 
 import (
@@ -23,31 +24,36 @@ type Kubectl struct {
 	Namespace string
 }
 
-// get returns the objects of some kinds that belong to a run, as JSON.
-func (k Kubectl) get(ctx context.Context, kinds, selector string) ([]byte, error) {
+// run runs kubectl and returns what it printed. input is its standard input. goal says in errors what
+// was asked for.
+func (k Kubectl) run(ctx context.Context, goal string, input []byte, args ...string) ([]byte, error) {
 	program := k.Program
 	if program == "" {
 		program = "kubectl"
 	}
-	var args []string
+	var all []string
 	if k.Context != "" {
-		args = append(args, "--context", k.Context)
+		all = append(all, "--context", k.Context)
 	}
 	if k.Namespace != "" {
-		args = append(args, "--namespace", k.Namespace)
+		all = append(all, "--namespace", k.Namespace)
 	}
-	args = append(args, "get", kinds, "--selector", selector, "--output", "json")
-	cmd := children.Command(ctx, program, args...)
+	cmd := children.Command(ctx, program, append(all, args...)...)
 	var out, messages bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &out, &messages
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(input), &out, &messages
 	err := children.Run(cmd)
 	switch {
 	case errors.Is(err, exec.ErrNotFound):
-		return nil, fmt.Errorf("cannot ask the cluster: there is no %q in PATH; install kubectl, or run this where it is", program)
+		return nil, fmt.Errorf("cannot %s: there is no %q in PATH; install kubectl, or run this where it is", goal, program)
 	case err != nil:
-		return nil, fmt.Errorf("cannot ask the cluster for %s: %w: %s", kinds, err, words.Shorten(strings.TrimSpace(messages.String()), longestMessage))
+		return nil, fmt.Errorf("cannot %s: %w: %s", goal, err, words.Shorten(strings.TrimSpace(messages.String()), longestMessage))
 	}
 	return out.Bytes(), nil
+}
+
+// get returns the objects of some kinds that belong to a run, as JSON.
+func (k Kubectl) get(ctx context.Context, kinds, selector string) ([]byte, error) {
+	return k.run(ctx, "ask the cluster for "+kinds, nil, "get", kinds, "--selector", selector, "--output", "json")
 }
 
 // longestMessage is the number of characters of kubectl's words in an error.
@@ -55,7 +61,16 @@ const longestMessage = 400
 
 // Records returns the records of a run.
 func (k Kubectl) Records(ctx context.Context, run string) ([]record.ConfigMap, error) {
-	text, err := k.get(ctx, "configmaps", record.LabelRun+"="+run+","+record.LabelKind)
+	return k.records(ctx, record.LabelRun+"="+run+","+record.LabelKind)
+}
+
+// Results returns the records of a run that are results. They are small; its segments are not.
+func (k Kubectl) Results(ctx context.Context, run string) ([]record.ConfigMap, error) {
+	return k.records(ctx, record.LabelRun+"="+run+","+record.LabelKind+"="+record.KindResult)
+}
+
+func (k Kubectl) records(ctx context.Context, selector string) ([]record.ConfigMap, error) {
+	text, err := k.get(ctx, "configmaps", selector)
 	if err != nil {
 		return nil, err
 	}

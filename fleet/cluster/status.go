@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -67,6 +68,7 @@ type Pod struct {
 				Terminated *struct {
 					ExitCode int    `json:"exitCode"`
 					Reason   string `json:"reason"`
+					Message  string `json:"message"`
 				} `json:"terminated"`
 			} `json:"state"`
 		} `json:"containerStatuses"`
@@ -83,6 +85,7 @@ const (
 	StateWaiting    = "waiting"
 	StateFailed     = "failed"
 	StateGivenUp    = "given up"
+	StateEnded      = "ended early"
 	StateHangs      = "hangs"
 	StateNotApplied = "not applied"
 )
@@ -92,8 +95,9 @@ type Status struct {
 	Machine  string `json:"machine"`          // name of the machine type
 	Model    string `json:"model"`            // name of the model
 	Repeat   int    `json:"repeat"`           // number of the machine of the type
-	State    string `json:"state"`            // done, running, waiting, failed, given up, hangs, not applied
+	State    string `json:"state"`            // done, ended early, running, waiting, failed, given up, hangs, not applied
 	Node     string `json:"node,omitempty"`   // node of the last pod
+	Pod      string `json:"pod,omitempty"`    // name of the last pod
 	Attempts int    `json:"attempts"`         // pods so far
 	Bytes    int64  `json:"bytes"`            // of the journal that have arrived, of the attempt with most
 	Reason   string `json:"reason,omitempty"` // the cluster's own words, or the remedy
@@ -170,19 +174,33 @@ func hasIndex(list string, index int) bool {
 	return false
 }
 
-// hangAfter is the time after a pod's deletion was due in which a node that lives would have ended it.
-const hangAfter = time.Minute
+// IsOver reports whether nothing more will come of the item.
+func (s Status) IsOver() bool {
+	return s.State == StateDone || s.State == StateEnded || s.State == StateGivenUp
+}
+
+// Name names the item for people.
+func (s Status) Name() string {
+	text := s.Machine + " " + s.Model
+	if s.Repeat > 1 {
+		text += fmt.Sprintf(" #%d", s.Repeat)
+	}
+	return text
+}
+
+// HangAfter is the time after a pod's deletion was due in which a node that lives would have ended it.
+const HangAfter = time.Minute
 
 // ofPod returns the status with what the item's newest pod says.
 func (s Status) ofPod(p Pod, now time.Time) Status {
+	s.Node, s.Pod = p.Spec.NodeName, p.Metadata.Name
 	if s.State == StateGivenUp {
-		s.Node = p.Spec.NodeName
 		return s
 	}
-	s.Node, s.Reason, s.State = p.Spec.NodeName, "", StateWaiting
+	s.Reason, s.State = "", StateWaiting
 	isOver := p.Status.Phase == "Failed" || p.Status.Phase == "Succeeded"
 	switch {
-	case p.Metadata.DeletionTimestamp != nil && !isOver && now.After(p.Metadata.DeletionTimestamp.Add(hangAfter)):
+	case p.Metadata.DeletionTimestamp != nil && !isOver && now.After(p.Metadata.DeletionTimestamp.Add(HangAfter)):
 		s.State = StateHangs
 		s.Reason = fmt.Sprintf("node %s does not answer, and its pod is not replaced before it is known to be over; `kubectl taint node %s node.kubernetes.io/out-of-service=nodeshutdown:NoExecute` says that, if the node is off",
 			s.Node, s.Node)
@@ -202,7 +220,8 @@ func (s Status) ofPod(p Pod, now time.Time) Status {
 			s.Reason = strings.TrimSuffix(w.Reason+": "+w.Message, ": ")
 		}
 		if t := c.State.Terminated; t != nil && t.ExitCode != 0 {
-			s.Reason = fmt.Sprintf("%s (exit code %d); `kubectl logs %s` says why", t.Reason, t.ExitCode, p.Metadata.Name)
+			what := strings.TrimSuffix(t.Reason+": "+t.Message, ": ")
+			s.Reason = fmt.Sprintf("%s (exit code %d); `kubectl logs %s` says why", what, t.ExitCode, p.Metadata.Name)
 		}
 	}
 	return s
@@ -215,8 +234,11 @@ func (s Status) ofDelivery(d record.Delivery) Status {
 	}
 	s.Attempts = max(s.Attempts, len(d.Attempts))
 	if r := d.Result; r != nil {
-		s.State, s.Node, s.Reason, s.Bytes = StateDone, r.Placement.Node, "", r.Bytes
-		if r.Exit == exit.Infeasible {
+		s.State, s.Node, s.Reason, s.Bytes = StateDone, cmp.Or(r.Placement.Node, s.Node), "", r.Bytes
+		switch {
+		case r.Hopeless != "":
+			s.State, s.Reason = StateEnded, r.Hopeless
+		case r.Exit == exit.Infeasible:
 			s.Reason = "nothing satisfies the constraints there"
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"io"
 	"maps"
 	"strconv"
+	"time"
 
 	"go.yaml.in/yaml/v3"
 
@@ -19,9 +20,11 @@ import (
 	"tuner/internal/hostinfo"
 )
 
+// Grace is the time of a pod from SIGTERM to SIGKILL, in which the last segment goes out.
+const Grace = time.Minute
+
 // Times of pods.
 const (
-	graceSeconds = 60 // from SIGTERM to SIGKILL: the last segment goes out
 	// a node that does not answer: the default of 300 s is longer than a campaign
 	lostSeconds = 30
 	keepSeconds = 24 * 60 * 60 // after a job has ended, its pods are kept; results are ConfigMaps and stay
@@ -182,7 +185,7 @@ func (w writer) podLabels(part fleet.Part) map[string]string {
 
 func (w writer) pod(part fleet.Part, on fleet.Machine) podSpec {
 	p := podSpec{
-		RestartPolicy: "Never", ServiceAccountName: w.cluster.Account, TerminationGracePeriodSeconds: graceSeconds,
+		RestartPolicy: "Never", ServiceAccountName: w.cluster.Account, TerminationGracePeriodSeconds: int(Grace.Seconds()),
 		ActiveDeadlineSeconds: int(w.Fleet.PodDeadline().Seconds()), PriorityClassName: w.cluster.Priority,
 		NodeSelector: on.Select, Tolerations: w.tolerations(),
 		// as Pod Security "restricted" wants it

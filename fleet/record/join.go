@@ -15,6 +15,20 @@ type Delivery struct {
 	Journal   []byte  // of the attempt that counts; empty without one so far
 	Attempts  []Progress
 	Discarded []string // attempts that delivered and do not count, by UID
+	Part      *Part    // without a result: what has arrived of the attempt that has sent most; else nil
+}
+
+// Part is the beginning of a journal whose attempt has not ended.
+type Part struct {
+	Attempt
+	Segments int
+	Journal  []byte
+}
+
+// End makes the result with which the user's side ends an item early. The part is its journal.
+func (p Part) End(run, model, machine string, repeat int, why string) (ConfigMap, error) {
+	return Result{Job: p.Job, Index: p.Index, Attempt: p.UID, Model: model, Machine: machine, Repeat: repeat, Hopeless: why,
+		Bytes: int64(len(p.Journal)), Segments: p.Segments, SHA256: Digest(p.Journal)}.ConfigMap(run)
 }
 
 // Progress counts the segments that an attempt has sent so far.
@@ -22,6 +36,25 @@ type Progress struct {
 	UID      string
 	Segments int
 	Bytes    int64
+}
+
+// Results reads the results among the records of a run. The deliveries have no journals.
+func Results(records []ConfigMap) ([]Delivery, error) {
+	var list []Delivery
+	var errs []error
+	for _, c := range records {
+		if c.Metadata.Labels[LabelKind] != KindResult {
+			continue
+		}
+		r, err := c.result()
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		list = append(list, Delivery{Item: r.Of(), Result: &r})
+	}
+	slices.SortFunc(list, func(a, b Delivery) int { return compareItems(&a, &b) })
+	return list, errors.Join(errs...)
 }
 
 // Join reads the records of a run. Each item with a record has one delivery; they are ordered by job
@@ -81,6 +114,7 @@ func compareItems(a, b *Delivery) int {
 // join joins the segments of the attempt that counts, and names the others.
 func (d *Delivery) join(segments map[Attempt][]Segment) error {
 	if d.Result == nil {
+		d.Part = d.farthest(segments)
 		return nil
 	}
 	counts := Attempt{d.Item, d.Result.Attempt}
@@ -89,17 +123,41 @@ func (d *Delivery) join(segments map[Attempt][]Segment) error {
 			d.Discarded = append(d.Discarded, p.UID)
 		}
 	}
-	var text []byte
-	for i, s := range segments[counts] {
-		if s.Ordinal != i || s.From != int64(len(text)) {
-			return fmt.Errorf("cannot join the journal of %s: segment %d of attempt %s is missing", d.Item, i, counts.UID)
-		}
-		text = append(text, s.Text...)
+	list := segments[counts]
+	if d.Result.Hopeless != "" { // it was ended while it sent
+		list = list[:min(len(list), d.Result.Segments)]
 	}
-	if n := len(segments[counts]); n != d.Result.Segments || int64(len(text)) != d.Result.Bytes || sum(text) != d.Result.SHA256 {
+	text, n := joined(list)
+	switch {
+	case n < len(list):
+		return fmt.Errorf("cannot join the journal of %s: segment %d of attempt %s is missing", d.Item, n, counts.UID)
+	case n != d.Result.Segments || int64(len(text)) != d.Result.Bytes || sum(text) != d.Result.SHA256:
 		return fmt.Errorf("cannot join the journal of %s: %d segments with %d bytes are there, and the result says %d with %d: records were removed or changed",
 			d.Item, n, len(text), d.Result.Segments, d.Result.Bytes)
 	}
 	d.Journal = text
 	return nil
+}
+
+// joined joins segments up to the first one that is missing, and counts them.
+func joined(list []Segment) (text []byte, n int) {
+	for i, s := range list {
+		if s.Ordinal != i || s.From != int64(len(text)) {
+			return text, i
+		}
+		text = append(text, s.Text...)
+	}
+	return text, len(list)
+}
+
+// farthest returns the longest beginning of a journal; nil without one.
+func (d *Delivery) farthest(segments map[Attempt][]Segment) *Part {
+	var best *Part
+	for _, p := range d.Attempts {
+		a := Attempt{d.Item, p.UID}
+		if text, n := joined(segments[a]); n > 0 && (best == nil || len(text) > len(best.Journal)) {
+			best = &Part{a, n, text}
+		}
+	}
+	return best
 }

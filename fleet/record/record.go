@@ -105,6 +105,9 @@ type Result struct {
 	SHA256    string             `json:"sha256"`    // digest of the journal
 	Seconds   float64            `json:"seconds"`   // time of the pod, on its own clock
 	Ended     time.Time          `json:"ended"`     // when it ended, on the node's clock
+	// Hopeless says why the user's side ended the campaign early. The journal is then the part that had
+	// been delivered. Absent for campaigns that ended by themselves
+	Hopeless string `json:"hopeless,omitempty"`
 }
 
 // Of returns the item of a result.

@@ -78,6 +78,27 @@ func TestJoin(t *testing.T) {
 	}
 }
 
+// What has arrived of an item without a result is a part: whole, of the attempt that is farthest. With it
+// the item can be ended, and what arrives later does not count.
+func TestPart(t *testing.T) {
+	t.Parallel()
+	first, result := delivered(t, "aaaaaaaa-1", "{header}\n", "{a}\n", "{b}\n")
+	other, _ := delivered(t, "bbbbbbbb-2", "{header}\n")
+	gap := []ConfigMap{first[0], first[2], other[0]}
+	d, err := Join(gap)
+	if err != nil || len(d) != 1 || d[0].Part == nil || d[0].Part.UID != "aaaaaaaa-1" || string(d[0].Part.Journal) != "{header}\n" || d[0].Part.Segments != 1 {
+		t.Fatalf("%+v, %v", d, err)
+	}
+	end, err := d[0].Part.End("q3-1", "m", "c7i", 1, "it costs too much")
+	if err != nil || end.Metadata.Name != result.Metadata.Name {
+		t.Fatalf("%q, %v", end.Metadata.Name, err)
+	}
+	d, err = Join(append(slices.Clone(first), other[0], throughJSON(t, end)))
+	if err != nil || string(d[0].Journal) != "{header}\n" || d[0].Result.Hopeless != "it costs too much" || d[0].Part != nil || len(d[0].Discarded) != 1 {
+		t.Errorf("%+v, %v", d, err)
+	}
+}
+
 // A journal that is not whole is never taken for one.
 func TestJoinRefuses(t *testing.T) {
 	t.Parallel()

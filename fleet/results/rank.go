@@ -20,12 +20,13 @@ type Ranking struct {
 // ModelAnswer is the answer for one model.
 type ModelAnswer struct {
 	Model   string   `json:"model"`
-	ByCost  bool     `json:"by_cost"` // rows are ordered by cost; else by throughput, since a price is unknown
-	Rows    []Row    `json:"rows"`    // best first; those without an answer last
+	ByCost  bool     `json:"by_cost"` // types and rows are ordered by cost; else by throughput, since a price is unknown
+	Types   []Type   `json:"types"`   // of machines, best first; those without an answer last
+	Rows    []Row    `json:"rows"`    // campaigns, best first; those without an answer last
 	Summary []string `json:"summary"` // in sentences
 }
 
-// Interval is a figure with its 95 % interval. It is about the machine that was measured.
+// Interval is a figure with its 95 % interval. In a Row it is about the machine that was measured.
 type Interval struct {
 	Value float64 `json:"value"`
 	Lo    float64 `json:"lo"`
@@ -37,7 +38,8 @@ type Row struct {
 	Machine       string    `json:"machine"`
 	Repeat        int       `json:"repeat"`
 	Node          string    `json:"node,omitempty"`
-	State         string    `json:"state"` // answer, infeasible or missing
+	State         string    `json:"state"`              // answer, ended, infeasible or missing
+	Hopeless      string    `json:"hopeless,omitempty"` // why it was ended early
 	Configuration string    `json:"configuration,omitempty"`
 	Setup         string    `json:"setup,omitempty"` // for people
 	Load          string    `json:"load,omitempty"`
@@ -51,9 +53,13 @@ type Row struct {
 // The states of a row.
 const (
 	StateAnswer     = "answer"
+	StateEnded      = "ended" // early, since the type costs too much
 	StateInfeasible = "infeasible"
 	StateMissing    = "missing"
 )
+
+// states are in the order of the rows.
+func states() []string { return []string{StateAnswer, StateEnded, StateInfeasible, StateMissing} }
 
 // Analyzer replays the campaign in a folder, and ranks its configurations.
 type Analyzer func(dir string) (analyze.Result, error)
@@ -62,45 +68,58 @@ type Analyzer func(dir string) (analyze.Result, error)
 // people.
 func Rank(dir string, l List, replay Analyzer, describe func(analyze.Config) string) (Ranking, error) {
 	r := Ranking{Run: l.Run, Models: []ModelAnswer{}}
+	var models []string
+	campaigns := map[string][]campaign{}
 	for _, c := range l.Campaigns {
-		row, err := rowOf(dir, c, replay, describe)
+		x, err := read(dir, c, replay, describe)
 		if err != nil {
 			return Ranking{}, err
 		}
-		i := slices.IndexFunc(r.Models, func(m ModelAnswer) bool { return m.Model == c.Model })
-		if i < 0 {
-			i = len(r.Models)
-			r.Models = append(r.Models, ModelAnswer{Model: c.Model})
+		if campaigns[c.Model] == nil {
+			models = append(models, c.Model)
 		}
-		r.Models[i].Rows = append(r.Models[i].Rows, row)
+		campaigns[c.Model] = append(campaigns[c.Model], x)
 	}
-	for i := range r.Models {
-		r.Models[i].order()
+	for _, name := range models {
+		m := ModelAnswer{Model: name, Types: typesOf(campaigns[name], describe)}
+		for _, c := range campaigns[name] {
+			m.Rows = append(m.Rows, c.Row)
+		}
+		m.order()
+		r.Models = append(r.Models, m)
 	}
 	return r, nil
 }
 
-func rowOf(dir string, c Campaign, replay Analyzer, describe func(analyze.Config) string) (Row, error) {
-	row := Row{Machine: c.Machine, Repeat: c.Repeat, State: StateMissing, Folder: c.Folder}
+// read analyzes a campaign.
+func read(dir string, c Campaign, replay Analyzer, describe func(analyze.Config) string) (campaign, error) {
+	x := campaign{Row: Row{Machine: c.Machine, Repeat: c.Repeat, State: StateMissing, Folder: c.Folder}, hourly: c.Price}
 	if c.Result == nil {
-		return row, nil
+		return x, nil
 	}
-	row.Node = c.Result.Placement.Node
+	x.Node = c.Result.Placement.Node
+	if c.Result.Hopeless != "" {
+		x.State, x.Hopeless = StateEnded, c.Result.Hopeless
+		return x, nil
+	}
 	result, err := replay(filepath.Join(dir, c.Folder))
 	if err != nil {
-		return Row{}, fmt.Errorf("cannot analyze the campaign of %s on %s: %w", c.Model, c.Machine, err)
+		return x, fmt.Errorf("cannot analyze the campaign of %s on %s: %w", c.Model, c.Machine, err)
 	}
+	x.result = result
 	best, ok := result.Winner()
 	if !ok || best.Best == nil {
-		row.State = StateInfeasible
-		return row, nil
+		x.State = StateInfeasible
+		return x, nil
 	}
-	row.State, row.Configuration, row.Setup, row.Load = StateAnswer, best.Name, describe(best), best.Best.Load.String()
-	row.Throughput, row.P99 = interval(best.Best.Values, measure.Throughput), interval(best.Best.Values, measure.LatencyP99)
-	row.Cost = costOf(search.Goal{Price: c.Price}, row.Throughput)
-	row.Disturbed = disturbed(result)
-	return row, nil
+	x.State, x.Configuration, x.Setup, x.Load = StateAnswer, best.Name, describe(best), best.Best.Load.String()
+	x.Throughput, x.P99 = throughputOf(best), interval(best.Best.Values, measure.LatencyP99)
+	x.Cost = costOf(c.Price, x.Throughput)
+	x.Disturbed = disturbed(result)
+	return x, nil
 }
+
+func throughputOf(c analyze.Config) *Interval { return interval(c.Best.Values, measure.Throughput) }
 
 func interval(values map[measure.Metric]measure.Estimate, m measure.Metric) *Interval {
 	e, ok := values[m]
@@ -112,12 +131,15 @@ func interval(values map[measure.Metric]measure.Estimate, m measure.Metric) *Int
 
 // costOf returns the cost of a million inferences. The most throughput gives the least cost. It is nil
 // without a price, or if the throughput may be zero.
-func costOf(goal search.Goal, throughput *Interval) *Interval {
-	if goal.Price <= 0 || throughput == nil || throughput.Lo <= 0 {
+func costOf(hourly float64, throughput *Interval) *Interval {
+	if hourly <= 0 || throughput == nil || throughput.Lo <= 0 {
 		return nil
 	}
-	return &Interval{goal.Cost(throughput.Value), goal.Cost(throughput.Hi), goal.Cost(throughput.Lo)}
+	return &Interval{costAt(hourly, throughput.Value), costAt(hourly, throughput.Hi), costAt(hourly, throughput.Lo)}
 }
+
+// costAt returns the cost of a million inferences at a throughput.
+func costAt(hourly, throughput float64) float64 { return search.Goal{Price: hourly}.Cost(throughput) }
 
 // disturbed returns the share of a campaign's trials that the machine disturbed.
 func disturbed(r analyze.Result) float64 {
@@ -144,7 +166,7 @@ func isOfMachine(f measure.Flag) bool {
 func (m *ModelAnswer) order() {
 	answers := slices.DeleteFunc(slices.Clone(m.Rows), func(r Row) bool { return r.State != StateAnswer })
 	m.ByCost = len(answers) > 0 && !slices.ContainsFunc(answers, func(r Row) bool { return r.Cost == nil })
-	rank := func(r Row) int { return slices.Index([]string{StateAnswer, StateInfeasible, StateMissing}, r.State) }
+	rank := func(r Row) int { return slices.Index(states(), r.State) }
 	slices.SortStableFunc(m.Rows, func(a, b Row) int {
 		if c := cmp.Compare(rank(a), rank(b)); c != 0 || a.State != StateAnswer {
 			return c
@@ -154,7 +176,8 @@ func (m *ModelAnswer) order() {
 		}
 		return cmp.Compare(valueOf(b.Throughput), valueOf(a.Throughput))
 	})
-	m.Summary = m.sentences(len(answers))
+	compareToBest(m.Types, m.ByCost)
+	m.Summary = append(sentences(m.Model, m.Types, m.ByCost), m.remarks(len(answers))...)
 }
 
 // State returns the best state of the model's rows: StateInfeasible if all are that.
@@ -167,42 +190,20 @@ func valueOf(i *Interval) float64 {
 	return i.Value
 }
 
-// sentences says what the rows mean. With one machine of each type, an interval is about these
-// machines, and says nothing of others of the type.
-func (m ModelAnswer) sentences(answers int) []string {
+// remarks says what is missing.
+func (m ModelAnswer) remarks(answers int) []string {
 	var list []string
-	say := func(format string, args ...any) { list = append(list, fmt.Sprintf(format, args...)) }
-	switch {
-	case answers == 0:
-		say("No machine has an answer for %s.", m.Model)
-	case m.ByCost:
-		best := m.Rows[0]
-		say("Cheapest: %s, %s of a million inferences.", best.Machine, best.Cost.text())
-		seen := map[string]bool{best.Machine: true}
-		for _, r := range m.Rows[1:answers] {
-			if seen[r.Machine] {
-				continue
-			}
-			seen[r.Machine] = true
-			if r.Cost.Lo <= best.Cost.Hi {
-				say("%s cannot be told from it: its interval is %s.", r.Machine, r.Cost.text())
-				continue
-			}
-			say("%s costs %.3g × as much (%.3g to %.3g).", r.Machine, r.Cost.Value/best.Cost.Value, r.Cost.Lo/best.Cost.Hi, r.Cost.Hi/best.Cost.Lo)
-		}
-	default:
-		say("Most throughput: %s. The cost needs a price of every machine (machines.NAME.price).", m.Rows[0].Machine)
-	}
+	missing := 0
 	for _, r := range m.Rows {
-		if r.State == StateInfeasible {
-			say("%s cannot keep the constraints.", r.Machine)
+		if r.State == StateMissing {
+			missing++
 		}
 	}
-	if n := len(m.Rows) - answers; answers > 0 && slices.ContainsFunc(m.Rows, func(r Row) bool { return r.State == StateMissing }) {
-		say("%d of %d campaigns have no answer yet.", n, len(m.Rows))
+	if answers > 0 && missing > 0 {
+		list = append(list, fmt.Sprintf("%d of %d campaigns have no result yet.", missing, len(m.Rows)))
 	}
-	if answers > 0 && !slices.ContainsFunc(m.Rows, func(r Row) bool { return r.Repeat > 1 }) {
-		say("One machine of each type was measured: nothing is known of others of the type (search.machines).")
+	if answers > 0 && !slices.ContainsFunc(m.Types, func(x Type) bool { return x.Machines > 1 }) {
+		list = append(list, "One machine of each type was measured: nothing is known of others of the type (search.machines).")
 	}
 	return list
 }

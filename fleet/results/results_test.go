@@ -110,7 +110,7 @@ func TestRank(t *testing.T) {
 	if m.Rows[1].Disturbed != 1 || m.Rows[0].Disturbed != 0 {
 		t.Errorf("%+v", m.Rows)
 	}
-	want := []string{"Cheapest: a, 1 [0.8, 1.25] of a million inferences.", "b costs 5 × as much (3.2 to 7.81).", "c cannot keep the constraints.", "2 of 4 campaigns have no answer yet.",
+	want := []string{"Cheapest: a, 1 [0.8, 1.25] of a million inferences.", "b costs 5 × as much (3.2 to 7.81).", "c cannot keep the constraints.", "1 of 4 campaigns have no result yet.",
 		"One machine of each type was measured: nothing is known of others of the type (search.machines)."}
 	if d := cmp.Diff(want, m.Summary); d != "" {
 		t.Error(d)
@@ -118,7 +118,7 @@ func TestRank(t *testing.T) {
 	// b at 900 infer/s costs 1.11: it cannot be told from a.
 	folders["/out/b"] = answer(900, 850, 950)
 	r, err = Rank("/out", both, replay, func(c analyze.Config) string { return c.Name })
-	if err != nil || !strings.HasPrefix(r.Models[0].Summary[1], "b cannot be told from it: its interval is 1.111 [") {
+	if err != nil || !strings.HasPrefix(r.Models[0].Summary[1], "b cannot be told from it: it costs 1.111 [") {
 		t.Errorf("%v, %v", r.Models[0].Summary, err)
 	}
 	// Without a price of each, throughput orders them.

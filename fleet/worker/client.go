@@ -29,7 +29,7 @@ const longestAnswer = 64 << 10
 // longestRequest bounds one request, so that a silent API server is tried again.
 const longestRequest = 30 * time.Second
 
-// client makes the only call of a worker: it creates ConfigMaps in its own namespace.
+// client makes the only call of a worker: it creates ConfigMaps in its own namespace, or tries to.
 type client struct {
 	url    string
 	folder string // accountDir
@@ -75,12 +75,21 @@ func (e *refusedError) Error() string {
 }
 
 // create creates a ConfigMap. The error is errExists, a *refusedError, or one that may pass.
-func (c *client) create(ctx context.Context, m record.ConfigMap) error {
+func (c *client) create(ctx context.Context, m record.ConfigMap) error { return c.post(ctx, c.url, m) }
+
+// exists reports whether a ConfigMap of that name is there. A worker may not read, so it asks for a
+// creation that the API server only tries (dryRun). An answer that does not come is no answer.
+func (c *client) exists(ctx context.Context, m record.ConfigMap) bool {
+	return errors.Is(c.post(ctx, c.url+"?dryRun=All", m), errExists)
+}
+
+// post asks the API server to create a ConfigMap.
+func (c *client) post(ctx context.Context, url string, m record.ConfigMap) error {
 	body, err := json.Marshal(m)
 	if err != nil {
 		return &refusedError{text: err.Error()}
 	}
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, c.url, bytes.NewReader(body))
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, url, bytes.NewReader(body))
 	if err != nil {
 		return &refusedError{text: err.Error()}
 	}

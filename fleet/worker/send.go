@@ -13,6 +13,7 @@ import (
 // creator creates ConfigMaps. It may be asked from one goroutine at a time.
 type creator interface {
 	create(ctx context.Context, m record.ConfigMap) error
+	exists(ctx context.Context, m record.ConfigMap) bool
 }
 
 // sender sends a journal as it grows. A segment that was sent stays as it is, also if the API server's
@@ -21,7 +22,8 @@ type sender struct {
 	to           creator
 	run, machine string
 	attempt      record.Attempt
-	journal      string // path
+	journal      string           // path
+	mine         record.ConfigMap // the item's result, by its name
 
 	sent     int64 // bytes
 	segments int

@@ -81,16 +81,26 @@ func Run(ctx context.Context, o Options) error {
 	work := cmp.Or(o.Work, fleet.WorkDir)
 	s := &sender{to: to, run: part.Run, machine: part.Machine, attempt: record.Attempt{Item: job, UID: o.Environment("POD_UID")},
 		journal: filepath.Join(work, "out", journal.FileName)}
-	code, err := o.campaign(ctx, work, campaign, s)
-	if err != nil {
-		return err
-	}
 	result := record.Result{
 		Job: job.Job, Index: index, Attempt: s.attempt.UID, Pod: o.Environment("POD_NAME"), Model: item.Model, Machine: part.Machine, Repeat: item.Repeat,
-		Placement: hostinfo.ReadPlacement(host), Tool: o.Version, Exit: code,
+		Placement: hostinfo.ReadPlacement(host), Tool: o.Version,
 	}
-	return o.deliver(ctx, s, result, began)
+	if s.mine, err = result.ConfigMap(s.run); err != nil {
+		return err
+	}
+	if result.Exit, err = o.campaign(ctx, work, campaign, s); err == nil {
+		err = o.deliver(ctx, s, result, began)
+	}
+	if errors.Is(err, errSuperseded) {
+		fmt.Fprintf(o.Messages, "fleet worker: %s: %v\n", job, err)
+		return nil
+	}
+	return err
 }
+
+// errSuperseded means that the item has a result of another attempt, or of the user's. That is no failure
+// of the item: its index is done.
+var errSuperseded = errors.New("superseded: the item has a result already")
 
 // checkPlace looks whether the pod has what the fleet needs for its figures. CPUs of its own show in
 // the cpuset: with the kubelet's static CPU manager it has exactly those of the pod. A quota below
@@ -130,7 +140,12 @@ func checkModel(c fleet.PodPlan) error {
 
 // campaign runs the campaign and sends its journal as it grows. It returns the campaign's exit code if
 // that is a result: 0, or exit.Infeasible.
+//
+// A campaign whose item gets a result meanwhile ends: what it would measure does not count.
 func (o Options) campaign(ctx context.Context, work string, c fleet.PodPlan, s *sender) (int, error) {
+	if s.to.exists(ctx, s.mine) {
+		return 0, errSuperseded
+	}
 	profile := filepath.Join(work, "profile.yaml")
 	text := strings.Replace(c.Profile, fleet.OutDir, filepath.Join(work, "out"), 1)
 	if err := os.WriteFile(profile, []byte(text), 0o644); err != nil {
@@ -145,6 +160,7 @@ func (o Options) campaign(ctx context.Context, work string, c fleet.PodPlan, s *
 	tick := time.NewTicker(cmp.Or(o.Every, defaultEvery))
 	defer tick.Stop()
 	stop := ctx.Done()
+	isLate := false
 	for {
 		select {
 		case <-stop:
@@ -154,7 +170,14 @@ func (o Options) campaign(ctx context.Context, work string, c fleet.PodPlan, s *
 			if _, err := s.step(ctx); err != nil { // the next one tries again, and the end insists
 				fmt.Fprintf(o.Messages, "fleet worker: the journal is not sent yet: %v\n", err)
 			}
+			if !isLate && s.to.exists(ctx, s.mine) {
+				isLate = true
+				_ = children.Signal(cmd, syscall.SIGTERM) // fails only if it has already ended
+			}
 		case <-ended:
+			if isLate {
+				return 0, errSuperseded
+			}
 			return o.judge(ctx, cmd.ProcessState, s)
 		}
 	}
@@ -179,7 +202,7 @@ func (o Options) judge(ctx context.Context, state *os.ProcessState, s *sender) (
 }
 
 // deliver sends the rest of the journal, then the result. The first result of an item counts: if there
-// is one, this attempt has come too late, which is no failure of the item.
+// is one, this attempt has come too late.
 func (o Options) deliver(ctx context.Context, s *sender, r record.Result, began time.Time) error {
 	ctx, cancel := context.WithTimeout(ctx, cmp.Or(o.Patience, defaultPatience))
 	defer cancel()
@@ -199,8 +222,7 @@ func (o Options) deliver(ctx context.Context, s *sender, r record.Result, began 
 	err = insist(ctx, func() error { return s.to.create(ctx, m) })
 	switch {
 	case errors.Is(err, errExists):
-		fmt.Fprintf(o.Messages, "fleet worker: superseded: another attempt of %s has delivered its result first\n", r.Of())
-		return nil
+		return errSuperseded
 	case err != nil:
 		return fmt.Errorf("cannot deliver the result: %w", err)
 	}

@@ -50,6 +50,8 @@ func newAPIServer(t *testing.T) *apiServer {
 			w.WriteHeader(http.StatusServiceUnavailable)
 		case s.kept[m.Metadata.Name].Metadata.Name != "":
 			w.WriteHeader(http.StatusConflict)
+		case r.URL.Query().Get("dryRun") == "All": // tried, and not kept
+			w.WriteHeader(http.StatusCreated)
 		default:
 			s.kept[m.Metadata.Name] = m
 			w.WriteHeader(http.StatusCreated)
@@ -122,7 +124,7 @@ func TestWorkerDelivers(t *testing.T) {
 		exit.Infeasible: `echo '{"header"}' > $out/journal.jsonl; echo '{"a"}' >> $out/journal.jsonl; exit 5`,
 	} {
 		s := newAPIServer(t)
-		s.fails = 1 // the first answer is lost
+		s.fails = 2 // the first answers are lost: whether there is a result, and the first segment's
 		o := pod(t, s, script)
 		if err := Run(t.Context(), o); err != nil {
 			t.Fatalf("%v; %s", err, o.Messages)
@@ -142,7 +144,19 @@ func TestSuperseded(t *testing.T) {
 	if err := Run(t.Context(), pod(t, s, script)); err != nil {
 		t.Fatal(err)
 	}
-	o := pod(t, s, script+`; echo '{"late"}' >> $out/journal.jsonl`)
+	// A second attempt that begins later measures nothing.
+	o := second(pod(t, s, script))
+	if err := Run(t.Context(), o); err != nil || !strings.Contains(fmt.Sprint(o.Messages), "superseded") {
+		t.Errorf("%v; %s", err, o.Messages)
+	}
+	d := s.join(t)
+	if d[0].Result.Attempt != "11112222-3333" || string(d[0].Journal) != "{\"header\"}\n" || len(d[0].Discarded) != 0 {
+		t.Errorf("%+v", d[0])
+	}
+}
+
+// second returns the options of another pod of the same item.
+func second(o Options) Options {
 	first := o.Environment
 	o.Environment = func(name string) string {
 		if name == "POD_UID" {
@@ -150,11 +164,27 @@ func TestSuperseded(t *testing.T) {
 		}
 		return first(name)
 	}
-	if err := Run(t.Context(), o); err != nil || !strings.Contains(fmt.Sprint(o.Messages), "superseded") {
-		t.Errorf("%v; %s", err, o.Messages)
+	return o
+}
+
+// An attempt during which another one delivers ends at once, and changes nothing.
+func TestSupersededWhileItMeasures(t *testing.T) {
+	t.Parallel()
+	s := newAPIServer(t)
+	late := second(pod(t, s, `echo '{"late"}' > $out/journal.jsonl; exec sleep 1000`))
+	ended := make(chan error)
+	go func() { ended <- Run(t.Context(), late) }()
+	for len(s.join(t)) == 0 { // its first segment
+		time.Sleep(time.Millisecond)
 	}
-	d := s.join(t)
-	if d[0].Result.Attempt != "11112222-3333" || string(d[0].Journal) != "{\"header\"}\n" || len(d[0].Discarded) != 1 {
+	s.mu.Lock()
+	result, err := record.Result{Job: "q3-1-s1-c7i", Attempt: "11112222-3333", SHA256: record.Digest(nil)}.ConfigMap("q3-1")
+	s.kept[result.Metadata.Name] = result
+	s.mu.Unlock()
+	if second := <-ended; err != nil || second != nil {
+		t.Errorf("%v, %v", err, second)
+	}
+	if d := s.join(t); d[0].Result.Attempt != "11112222-3333" || len(d[0].Discarded) != 1 {
 		t.Errorf("%+v", d[0])
 	}
 }

@@ -40,7 +40,8 @@ var allowed = map[string][]string{
 	"fleet/objects":       {"fleet", "fleet/record", "internal/hostinfo"},
 	"fleet/worker":        {"fleet", "fleet/record", "internal/checksum", "internal/children", "internal/hostinfo", "profile/journal"},
 	"fleet/cluster":       {"fleet", "fleet/record", "internal/children"},
-	"fleet/results":       {"fleet", "fleet/record", "analyze", "measure", "search", "profile/journal"},
+	"fleet/driver":        {"fleet", "fleet/cluster", "fleet/objects", "fleet/record", "fleet/results"}, // it keeps no state: the cluster does
+	"fleet/results":       {"fleet", "fleet/record", "analyze", "measure", "measure/stats", "search", "profile/journal"},
 	"gate":                {"measure/arrivals", "spec", "profile", "runner", "model/modelrepo", "model/modelconfig", "measure", "measure/stats", "internal/hostinfo", "runner/meter"},
 	"compare":             {"analyze", "measure", "measure/stats", "model/modelconfig", "profile/campaign", "report/result", "internal/durable"},                                     // results in, what changed out
 	"capacity":            {"internal/parallel", "measure", "report/result", "search/queuesim"},                                                                                      // figures in, a plan out

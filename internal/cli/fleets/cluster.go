@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -185,12 +186,9 @@ have a 95 % interval. It reads the output folder only. With one machine of a typ
 			if err != nil {
 				return err
 			}
-			list, err := results.Read(p.Fleet.Output)
+			list, err := readResults(p)
 			if err != nil {
-				return exit.With(exit.Usage, err)
-			}
-			if list.Run != p.Run {
-				return exit.Usagef("%s: the campaigns in %q are those of run %s, and the file now asks for run %s; choose another `output:`, or collect again", p.Fleet.Path, p.Fleet.Output, list.Run, p.Run)
+				return err
 			}
 			return rankFleet(con.Out, format, p.Fleet.Output, list)
 		},
@@ -200,17 +198,34 @@ have a 95 % interval. It reads the output folder only. With one machine of a typ
 	return cmd
 }
 
+// readResults reads what was collected of a run.
+func readResults(p fleet.Plan) (results.List, error) {
+	list, err := results.Read(p.Fleet.Output)
+	if err != nil {
+		return list, exit.With(exit.Usage, err)
+	}
+	if list.Run != p.Run {
+		return list, exit.Usagef("%s: the campaigns in %q are those of run %s, and the file now asks for run %s; choose another `output:`, or collect again", p.Fleet.Path, p.Fleet.Output, list.Run, p.Run)
+	}
+	return list, nil
+}
+
+// describe names a configuration for people.
+func describe(c analyze.Config) string { return figures.SetupText(c.Setup) }
+
+// replay analyzes the campaign in a folder.
+func replay(dir string) (analyze.Result, error) {
+	a, err := spec.AnalyzeOf(dir, formats.All().Words())
+	if err != nil {
+		return analyze.Result{}, err
+	}
+	return analyze.RankFile(a)
+}
+
 // rankFleet writes the ranking. It ends as infeasible if no machine can keep the constraints of a
 // model, and as inconclusive while campaigns are missing.
 func rankFleet(out io.Writer, format, dir string, list results.List) error {
-	replay := func(dir string) (analyze.Result, error) {
-		a, err := spec.AnalyzeOf(dir, formats.All().Words())
-		if err != nil {
-			return analyze.Result{}, err
-		}
-		return analyze.RankFile(a)
-	}
-	r, err := results.Rank(dir, list, replay, func(c analyze.Config) string { return figures.SetupText(c.Setup) })
+	r, err := results.Rank(dir, list, replay, describe)
 	if err != nil {
 		return err
 	}
@@ -244,6 +259,9 @@ func printRanking(out io.Writer, dir string, r results.Ranking) error {
 		}
 		columns := []terminal.Column{{Title: "Machine"}, {Title: "Node"}, {Title: "Configuration"}, {Title: "Load"}, {Title: "infer/s", Right: true}, {Title: "p99 ms", Right: true}, {Title: "cost/M", Right: true}, {Title: "Disturbed", Right: true}}
 		b.WriteString("\n")
+		if err := printTypes(&b, m.Types); err != nil {
+			return err
+		}
 		if err := terminal.WriteTable(&b, columns, rows); err != nil {
 			return err
 		}
@@ -254,12 +272,36 @@ func printRanking(out io.Writer, dir string, r results.Ranking) error {
 	return err
 }
 
+// printTypes writes the table of types, unless each has one campaign, which the table of campaigns has.
+func printTypes(b *strings.Builder, types []results.Type) error {
+	if !slices.ContainsFunc(types, func(x results.Type) bool { return x.Campaigns > 1 }) {
+		return nil
+	}
+	var rows [][]string
+	for _, x := range types {
+		next := ""
+		if x.Next != nil {
+			next = fmt.Sprintf("%.4g to %.4g", x.Next.Lo, x.Next.Hi)
+		}
+		rows = append(rows, []string{x.Machine, fmt.Sprintf("%d of %d", x.Machines, x.Campaigns), x.Setup, intervalText(x.Throughput, "%.1f", 1), intervalText(x.Cost, "%.4g", 1), next, intervalText(x.ToBest, "%.3g", 1)})
+	}
+	columns := []terminal.Column{{Title: "Type"}, {Title: "Machines", Right: true}, {Title: "Configuration"}, {Title: "infer/s", Right: true}, {Title: "cost/M", Right: true},
+		{Title: "another one", Right: true}, {Title: "× best", Right: true}}
+	if err := terminal.WriteTable(b, columns, rows); err != nil {
+		return err
+	}
+	b.WriteString("\n")
+	return nil
+}
+
 func rowSetup(r results.Row) string {
 	switch r.State {
 	case results.StateInfeasible:
 		return "nothing satisfies the constraints"
 	case results.StateMissing:
 		return "no result yet"
+	case results.StateEnded:
+		return "ended early"
 	}
 	return r.Setup
 }

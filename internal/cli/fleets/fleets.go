@@ -47,7 +47,7 @@ fleet.yaml names models and machines (docs/reference/fleet.md). Kubernetes does 
 and no daemon.`,
 		Args: cobra.NoArgs,
 	}
-	cmd.AddCommand(newFleetPlan(con), newFleetManifests(con), newFleetStatus(con), newFleetCollect(con), newFleetAnalyze(con), newFleetWorker(con))
+	cmd.AddCommand(newFleetRun(con), newFleetPlan(con), newFleetManifests(con), newFleetStatus(con), newFleetCollect(con), newFleetAnalyze(con), newFleetConfirm(con), newFleetDelete(con), newFleetWorker(con))
 	return cmd
 }
 
@@ -157,7 +157,7 @@ func printFleetPlan(out io.Writer, file string, p fleet.Plan, list []objects.Obj
 		fmt.Fprintf(&b, "  %s %s\n", o.Kind, o.Metadata.Name)
 	}
 	b.WriteString(exclusiveAdvice(f))
-	fmt.Fprintf(&b, "next:\n  tuner fleet manifests -f %s -o manifests\n  %s apply -f manifests\n", file, kubectlText(f.Cluster))
+	fmt.Fprintf(&b, "next: tuner fleet run -f %s\n", file)
 	_, err := io.WriteString(out, b.String())
 	return err
 }
