@@ -113,6 +113,10 @@ dist: $(DIST_PYTHON) ## Make the packages of all platforms in dist/: archives, w
 dist-test: ## Install each package that `make dist` made on an empty root and tune a model there (needs root)
 	tools/dist/test.sh
 
+.PHONY: cluster-test
+cluster-test: ## Run fleets on a real Kubernetes control plane with process nodes (builds it the first time: minutes; needs root, no containers)
+	@$(MAKE) --no-print-directory -C lab cluster-test
+
 .PHONY: clean
 clean: ## Remove build outputs, packages, generated models and results
 	rm -rf bin dist models out

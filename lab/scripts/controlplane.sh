@@ -3,7 +3,9 @@
 # fetches the CRDs of KServe and KEDA. All sources come from the Go module proxy, so no containers or packages are
 # needed. The first run takes several minutes, later ones no time. Usage:
 #
-#   lab/scripts/controlplane.sh FOLDER
+#   lab/scripts/controlplane.sh FOLDER [cluster]
+#
+# With "cluster" it also builds kube-controller-manager, kube-scheduler and kubectl, for tests of fleets.
 set -euo pipefail
 
 KUBERNETES=v1.36.3
@@ -22,8 +24,8 @@ if ! test -f "$keda"; then
 	install -D -m 644 "$folder/config/crd/bases/keda.sh_scaledobjects.yaml" "$keda"
 fi
 stamp="$dir/.$KUBERNETES-$ETCD-$HELM-$KSERVE-$PROMETHEUS"
-test -f "$stamp" && exit 0
-echo "==> conformance: building etcd, kube-apiserver, helm and promtool (some minutes)" >&2
+test -f "$stamp" && { test "${2:-}" != cluster || test -f "$stamp-cluster"; } && exit 0
+echo "==> building etcd, kube-apiserver and others (some minutes)" >&2
 
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
@@ -41,30 +43,43 @@ build() {
 	go build -ldflags "-s -w ${3:-}" -o "$dir/$2" "$1"
 }
 
-# Only Kubernetes' own repository replaces its staging modules.
-module kubernetes
-source=$(go mod download -json "k8s.io/kubernetes@$KUBERNETES" | sed -n 's/.*"GoMod": "\(.*\)".*/\1/p')
-go mod edit -require "k8s.io/kubernetes@$KUBERNETES"
-for staged in $(sed -n 's#^\t\(k8s.io/[^ ]*\) => ./staging/.*#\1#p' "$source"); do
-	go mod edit -replace "$staged=$staged@v0${KUBERNETES#v1}"
-done
-version="-X k8s.io/component-base/version.gitVersion=$KUBERNETES -X k8s.io/component-base/version.gitMajor=1 -X k8s.io/component-base/version.gitMinor=36"
-build k8s.io/kubernetes/cmd/kube-apiserver kube-apiserver "$version"
+# kubernetes PROGRAM…: builds programs of Kubernetes. Only its own repository replaces its staging modules.
+kubernetes() {
+	module kubernetes
+	source=$(go mod download -json "k8s.io/kubernetes@$KUBERNETES" | sed -n 's/.*"GoMod": "\(.*\)".*/\1/p')
+	go mod edit -require "k8s.io/kubernetes@$KUBERNETES"
+	for staged in $(sed -n 's#^\t\(k8s.io/[^ ]*\) => ./staging/.*#\1#p' "$source"); do
+		go mod edit -replace "$staged=$staged@v0${KUBERNETES#v1}"
+	done
+	version="-X k8s.io/component-base/version.gitVersion=$KUBERNETES -X k8s.io/component-base/version.gitMajor=1 -X k8s.io/component-base/version.gitMinor=36"
+	for program in "$@"; do
+		build "k8s.io/kubernetes/cmd/$program" "$program" "$version"
+	done
+	rm -rf "$work/kubernetes"
+}
 
-module etcd
-go mod edit -require "go.etcd.io/etcd/server/v3@$ETCD"
-build go.etcd.io/etcd/server/v3 etcd
+if ! test -f "$stamp"; then
+	kubernetes kube-apiserver
 
-module helm
-go mod edit -require "helm.sh/helm/v3@$HELM"
-build helm.sh/helm/v3/cmd/helm helm
+	module etcd
+	go mod edit -require "go.etcd.io/etcd/server/v3@$ETCD"
+	build go.etcd.io/etcd/server/v3 etcd
 
-module prometheus
-go mod edit -require "github.com/prometheus/prometheus@$PROMETHEUS"
-build github.com/prometheus/prometheus/cmd/promtool promtool
+	module helm
+	go mod edit -require "helm.sh/helm/v3@$HELM"
+	build helm.sh/helm/v3/cmd/helm helm
 
-module kserve
-folder=$(go mod download -json "github.com/kserve/kserve@$KSERVE" | sed -n 's/.*"Dir": "\(.*\)".*/\1/p')
-install -D -m 644 "$folder/config/crd/full/serving.kserve.io_inferenceservices.yaml" "$dir/crds/inferenceservices.yaml"
+	module prometheus
+	go mod edit -require "github.com/prometheus/prometheus@$PROMETHEUS"
+	build github.com/prometheus/prometheus/cmd/promtool promtool
 
-touch "$stamp"
+	module kserve
+	folder=$(go mod download -json "github.com/kserve/kserve@$KSERVE" | sed -n 's/.*"Dir": "\(.*\)".*/\1/p')
+	install -D -m 644 "$folder/config/crd/full/serving.kserve.io_inferenceservices.yaml" "$dir/crds/inferenceservices.yaml"
+	touch "$stamp"
+fi
+
+if test "${2:-}" = cluster && ! test -f "$stamp-cluster"; then
+	kubernetes kube-controller-manager kube-scheduler kubectl
+	touch "$stamp-cluster"
+fi
