@@ -247,7 +247,7 @@ func (s *Server) hasFolder(id string) bool {
 		return false
 	}
 	for _, root := range roots {
-		if repository.Has(root, name) {
+		if s.roots.Load().Has(root, name) {
 			return true
 		}
 	}

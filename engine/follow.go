@@ -22,7 +22,7 @@ func (s *Server) Scan(context.Context) (map[string]string, error) {
 		}
 		roots, name := s.locate(id)
 		for _, root := range roots {
-			if !repository.Has(root, name) {
+			if !s.roots.Load().Has(root, name) {
 				continue
 			}
 			if out[id], err = repository.Fingerprint(root, name); err != nil {

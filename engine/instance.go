@@ -115,7 +115,9 @@ func (s *Server) newModel(ctx context.Context, src *source, number int64, old *s
 					return err
 				}
 			}
-			return warmup.Run(ctx, session, samples, m.Stats)
+			return warmup.Run(ctx, session, samples, m.Stats, func(sample string, iteration int) { // Triton's text
+				s.options.Log.Debug(fmt.Sprintf("model '%s' instance %s_%d is running warmup sample '%s' for iteration %d", src.Name, src.Name, len(made)-1, sample, iteration))
+			})
 		})
 		if err != nil {
 			break

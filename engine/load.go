@@ -54,8 +54,11 @@ func (s *Server) try(ctx context.Context, a *attempt, o Override) error {
 	if src.temp != nil {
 		defer src.temp.Release() // the pools hold it now
 	}
-	if !a.isRepeated && s.isServing(a.entry, src) {
+	if !a.isRepeated && (s.sourceOf(a.name).keeps(src) || s.isServing(a.entry, src)) {
 		return nil
+	}
+	for _, why := range src.Ignored {
+		s.options.Log.Warn(why, "model", src.Name)
 	}
 	s.mu.RLock()
 	err = s.checkSteps(src, a.name)
@@ -110,17 +113,21 @@ func (s *Server) poll(id string, o Override) (*source, error) {
 		return nil, err
 	}
 	if o.Config != "" || len(o.Files) > 0 {
-		src, err := o.source(roots, &s.uploads, name)
+		src, err := o.source(s.roots.Load(), roots, &s.uploads, name)
 		if err == nil {
 			src.namespace = s.namespace(id)
 		}
 		return src, err
 	}
-	found, err := repository.Find(roots, name)
+	found, err := s.roots.Load().Find(roots, name)
 	if err != nil {
 		return nil, err
 	}
-	return &source{Model: found, namespace: s.namespace(id)}, found.ReadConfig(s.options.ConfigName, s.options.DisableAutoComplete)
+	err = found.ReadConfig(s.options.ConfigName, s.options.DisableAutoComplete)
+	if found.IsRenamed && err == nil {
+		found.Config.Name = name
+	}
+	return &source{Model: found, namespace: s.namespace(id)}, err
 }
 
 // pollError returns the error of a load request for something that is not a model. As in Triton,

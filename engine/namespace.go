@@ -23,11 +23,11 @@ func (s *Server) identity(root, name string) string {
 // namespaces, a model that came with its load request is in none.
 func (s *Server) locate(id string) (roots []string, name string) {
 	if !s.options.Namespacing {
-		return s.options.Repositories, id
+		return s.repositories(), id
 	}
-	for i, root := range s.options.Repositories {
+	for i, root := range s.repositories() {
 		if name, ok := strings.CutPrefix(id, s.identity(root, "")); ok {
-			return s.options.Repositories[i : i+1], name
+			return s.repositories()[i : i+1], name
 		}
 	}
 	return nil, id
@@ -46,7 +46,7 @@ func (s *Server) namespace(id string) string {
 func (s *Server) identities(name string, o Override) []string {
 	var ids []string
 	if s.options.Namespacing && len(o.Files) == 0 && repository.CheckName(name) == nil {
-		for _, root := range s.options.Repositories {
+		for _, root := range s.repositories() {
 			if id := s.identity(root, name); s.hasFolder(id) {
 				ids = append(ids, id)
 			}
@@ -73,7 +73,7 @@ func (s *Server) knownLocked(name string) (ids []string) {
 	if !s.options.Namespacing {
 		return ids
 	}
-	for _, root := range s.options.Repositories {
+	for _, root := range s.repositories() {
 		if id := s.identity(root, name); s.entries[id] != nil {
 			ids = append(ids, id)
 		}
@@ -130,7 +130,7 @@ func (s *Server) candidates(ensemble, model string) (own string, others []string
 		own = model
 	}
 	others = append(others, model)
-	for _, root := range s.options.Repositories {
+	for _, root := range s.repositories() {
 		others = append(others, s.identity(root, model))
 	}
 	return own, slices.DeleteFunc(others, func(id string) bool { return id == own })
@@ -152,8 +152,8 @@ func pick(own string, others []string, isThere func(id string) bool) string {
 // model in several of them is listed as many times.
 func (s *Server) list() ([]string, error) {
 	var all []string
-	for _, root := range s.options.Repositories {
-		names, err := repository.List([]string{root})
+	for _, root := range s.repositories() {
+		names, err := s.roots.Load().List(root)
 		if err != nil {
 			return nil, err
 		}

@@ -14,6 +14,7 @@ type source struct {
 	*repository.Model
 	namespace string         // the repository; "": there are no namespaces, or it came with a load request
 	override  bool           // the configuration came with the load request
+	beneath   string         // with override and without files of a request: repository.Fingerprint of the folder
 	temp      *served.Shared // holds the folder if that is temporary; nil otherwise
 }
 
@@ -29,7 +30,7 @@ type Override struct {
 
 // source applies the override to the model in the repositories. With files, it makes the model from
 // the override alone.
-func (o Override) source(roots []string, u *repository.Uploads, name string) (*source, error) {
+func (o Override) source(all *repository.Roots, among []string, u *repository.Uploads, name string) (*source, error) {
 	if o.Config == "" {
 		return nil, errors.New("override model directory requires 'config' parameter")
 	}
@@ -43,13 +44,33 @@ func (o Override) source(roots []string, u *repository.Uploads, name string) (*s
 		src.Model, remove, err = u.Write(name, o.Files)
 		src.temp = served.NewShared(remove)
 	} else {
-		src.Model, err = repository.Find(roots, name)
+		src.Model, err = all.Find(among, name)
 	}
 	if err != nil {
 		return nil, err
 	}
+	if src.IsRenamed {
+		config.Name = name
+	}
 	src.Config, src.Text = config, o.Config
-	return src, nil
+	if src.temp == nil {
+		src.beneath, err = src.fingerprint()
+	}
+	return src, err
+}
+
+func (s *source) fingerprint() (string, error) {
+	return repository.Fingerprint(filepath.Dir(s.Dir), filepath.Base(s.Dir))
+}
+
+// keeps reports whether a plain load of src leaves the configuration of an earlier load request in place.
+// As in Triton 24.10 it does until a file of the model changes, or the model is unloaded.
+func (s *source) keeps(src *source) bool {
+	if s == nil || s.beneath == "" || src.override {
+		return false
+	}
+	now, err := src.fingerprint()
+	return err == nil && now == s.beneath
 }
 
 // warmupFile reads a file below the model's warmup folder.

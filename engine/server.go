@@ -9,6 +9,7 @@ import (
 	"os"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"tuner/engine/alarm"
 	"tuner/engine/api"
@@ -70,6 +71,8 @@ type Server struct {
 	ending   chan struct{}  // closed when no load may begin any more; guarded by mu
 	uploads  repository.Uploads
 	cache    *served.Cache // nil: none
+	roots    atomic.Pointer[repository.Roots]
+	register sync.Mutex // held while roots are exchanged
 
 	mu        sync.RWMutex
 	entries   map[string]*entry
@@ -140,12 +143,24 @@ func New(o Options) (*Server, error) {
 	if o.Tracer == nil {
 		o.Tracer = trace.New(trace.Default(), nil, o.Log)
 	}
+	o.Repositories = distinct(o.Repositories)
 	repository.SweepUploads()
 	s := &Server{options: o, entries: map[string]*entry{}, ending: make(chan struct{}), sweepAt: fewEntries}
+	s.roots.Store(&repository.Roots{Paths: o.Repositories})
 	if o.ResponseCache > 0 {
 		s.cache = cache.New[[]Tensor](o.ResponseCache)
 	}
 	return s, nil
+}
+
+// distinct leaves out what is there already. As in Triton, a repository that is given twice is one.
+func distinct(paths []string) (once []string) {
+	for _, path := range paths {
+		if !slices.Contains(once, path) {
+			once = append(once, path)
+		}
+	}
+	return once
 }
 
 // LoadAll loads the models that the server serves from the start. With ExitOnError a model that

@@ -271,7 +271,7 @@ func TestLoadOfAnUnchangedModelDoesNothing(t *testing.T) {
 	if err := s.Load(t.Context(), "m", engine.Override{Config: `{"max_batch_size":4}`}); err != nil {
 		t.Fatal(err)
 	}
-	load(2) // after an override, a plain load uses the file again
+	load(4) // as in Triton, a plain load keeps an override until a file changes
 	enginetest.WriteModel(t, root, "m", "max_batch_size: 3")
 	load(3)
 }

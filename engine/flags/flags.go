@@ -101,6 +101,24 @@ func (o *Options) Add(flags *pflag.FlagSet) {
 	flags.IntVar(&o.ParentFD, "parent-fd", 0, "file descriptor whose end of file ends the server (used by profile)")
 	o.unsupported = unsupportedValues{}
 	o.unsupported.flags(flags)
+	flags.SetNormalizeFunc(abbreviated)
+}
+
+// abbreviated returns the flag that a name means: itself, or the only one that begins with it, as
+// tritonserver's command line has it.
+func abbreviated(flags *pflag.FlagSet, name string) pflag.NormalizedName {
+	var longer []string
+	isWhole := false
+	flags.VisitAll(func(f *pflag.Flag) {
+		isWhole = isWhole || f.Name == name
+		if strings.HasPrefix(f.Name, name) {
+			longer = append(longer, f.Name)
+		}
+	})
+	if !isWhole && len(longer) == 1 {
+		name = longer[0]
+	}
+	return pflag.NormalizedName(name)
 }
 
 // serverFlags defines the flags of models.

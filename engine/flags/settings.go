@@ -28,9 +28,12 @@ func categoryNames() string {
 }
 
 // parseRestrictions reads values such as API[,API...]:KEY=VALUE. It puts prefix in front of each
-// key.
+// key. Texts are Triton's, which calls the APIs of gRPC protocols.
 func parseRestrictions(option string, values []string, prefix string) (api.Restrictions, error) {
-	out := api.Restrictions{}
+	out, noun := api.Restrictions{}, "api"
+	if strings.HasPrefix(option, "grpc") {
+		noun = "protocol"
+	}
 	for _, value := range values {
 		apis, header, _ := strings.Cut(value, ":")
 		key, secret, _ := strings.Cut(header, "=")
@@ -40,10 +43,10 @@ func parseRestrictions(option string, values []string, prefix string) (api.Restr
 		for name := range strings.SplitSeq(apis, ",") {
 			category := api.Category(name)
 			if !slices.Contains(api.Categories(), category) {
-				return nil, exit.Usagef("--%s: unknown restricted api %q; %s", option, name, categoryNames())
+				return nil, exit.Usagef("--%s: unknown restricted %s '%s'; %s", option, noun, name, categoryNames())
 			}
 			if _, twice := out[category]; twice {
-				return nil, exit.Usagef("--%s: restricted api %q can not be specified in multiple config groups", option, name)
+				return nil, exit.Usagef("--%s: %s '%s' can not be specified in multiple config groups", option, noun, name)
 			}
 			out[category] = api.Restriction{Header: prefix + key, Value: secret}
 		}

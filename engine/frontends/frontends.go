@@ -160,6 +160,7 @@ func (f *Frontends) Serve(ctx context.Context, drain time.Duration) error {
 	}
 	group.Go(func() error {
 		<-running.Done()
+		f.log.Info("Waiting for in-flight requests to complete.") // Triton's text
 		f.server.Drain()
 		for _, drain := range f.drain {
 			drain()

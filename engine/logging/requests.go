@@ -137,7 +137,7 @@ func (w *writer) rest() {
 }
 
 func (w *writer) add(q *Request) {
-	if q.Inference && w.requests.log.on(slog.LevelDebug) {
+	if w.requests.log.on(slog.LevelDebug) {
 		w.debug(q)
 	}
 	if w.requests.access == nil {
@@ -149,10 +149,16 @@ func (w *writer) add(q *Request) {
 	}
 }
 
-// debug writes an inference to the log. The line has the time at which it was answered, and
-// start_time, from which `tuner perf record` makes a trace.
+// debug writes a request to the log. The line has the time at which it was answered. That of an
+// inference has start_time, from which `tuner perf record` makes a trace.
 func (w *writer) debug(q *Request) {
 	pc, _, _, _ := runtime.Caller(0)
+	if !q.Inference {
+		line := slog.NewRecord(q.Begun.Add(q.Took), slog.LevelDebug, "request", pc)
+		line.AddAttrs(slog.String("protocol", q.Protocol), slog.String("call", q.Call), slog.String("status", q.Status), slog.Float64("request_time", secondsOf(q)))
+		_ = w.handler.Handle(context.Background(), line) // as below
+		return
+	}
 	line := slog.NewRecord(q.Begun.Add(q.Took), slog.LevelDebug, "inference", pc)
 	line.AddAttrs(slog.String("protocol", q.Protocol), slog.String("model", q.Model), slog.Int64("version", q.Version), slog.String("id", q.ID),
 		slog.String("status", q.Status), slog.String("start_time", startOf(q)), slog.Float64("request_time", secondsOf(q)))

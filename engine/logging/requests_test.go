@@ -47,7 +47,7 @@ func write(t *testing.T, s Settings, all ...Request) (access, log string) {
 	return string(text), out.String()
 }
 
-// The access log has every request. The log has inferences, if it is verbose.
+// The access log has every request, and so has the log, if it is verbose.
 func TestRequestsAreWritten(t *testing.T) {
 	t.Parallel()
 	health := Request{Begun: begun(5), Took: 1500 * time.Microsecond, Protocol: "grpc", Client: "[::1]:9", Call: "/grpc.health.v1.Health/Check", Status: "OK"}
@@ -57,6 +57,11 @@ func TestRequestsAreWritten(t *testing.T) {
 `
 	if access != want {
 		t.Errorf("access log:\n%swant\n%s", access, want)
+	}
+	other := `"request" protocol="grpc" call="/grpc.health.v1.Health/Check" status="OK" request_time=0.0015` + "\n"
+	log, found := strings.CutSuffix(log, other)
+	if log = log[:strings.LastIndexByte(log, '\n')+1]; !found {
+		t.Errorf("log: %q, want %q at the end", log, other)
 	}
 	line := `"inference" protocol="http" model="m" version=2 id="seven" status="200" start_time="2026-04-15T20:17:00.000000Z" request_time=1` + "\n"
 	if !strings.HasPrefix(log, "I0415 20:17:01.000000 ") || !strings.HasSuffix(log, line) || strings.Count(log, "\n") != 1 {

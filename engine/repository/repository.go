@@ -20,12 +20,14 @@ import (
 
 // Model is a model in a folder: its configuration before completion, and its versions.
 type Model struct {
-	Name     string
-	root     string // no file outside it is opened
-	Dir      string // the model's folder
-	Config   *modelconfig.Config
-	Text     string  // text of the configuration, to detect changes
-	Versions []int64 // ascending; after completion those that the version policy selects
+	Name      string
+	IsRenamed bool   // the folder has another name; that of the configuration does not count
+	root      string // no file outside it is opened
+	Dir       string // the model's folder
+	Config    *modelconfig.Config
+	Text      string   // text of the configuration, to detect changes
+	Versions  []int64  // ascending; after completion those that the version policy selects
+	Ignored   []string // see modelrepo.Model
 }
 
 // Has reports whether a repository has a folder of that name.
@@ -44,7 +46,7 @@ func Find(roots []string, name string) (*Model, error) {
 	}
 	switch len(found) {
 	case 0:
-		return nil, fmt.Errorf("cannot find model %q in the model repositories %q", name, roots)
+		return nil, fmt.Errorf("failed to poll model '%s': model not found in any model repository: %q", name, roots) // Triton's text
 	case 1:
 	default:
 		return nil, fmt.Errorf("model %q is in several model repositories: %q", name, found)
@@ -120,7 +122,7 @@ func (m *missingFile) Is(target error) bool { return target == fs.ErrNotExist }
 // readVersions lists the version folders.
 func (s *Model) readVersions() error {
 	m, err := modelrepo.OpenModel(s.Dir)
-	s.Versions = m.Versions
+	s.Versions, s.Ignored = m.Versions, m.Ignored
 	return err
 }
 

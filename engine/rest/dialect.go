@@ -2,10 +2,12 @@ package rest
 
 import (
 	"bytes"
+	"context"
 	"strconv"
 
 	"github.com/valyala/fasthttp"
 
+	"tuner/engine"
 	"tuner/engine/api"
 	"tuner/engine/fault"
 )
@@ -27,6 +29,29 @@ type Call struct {
 	Status int    // without Target: of the answer, which has no body
 	// the answer is the page of the metrics
 	Metrics bool
+	Own     Own      // without Target: it answers; nil: not
+	Failed  Statuses // of failures of Target; nil: Triton's
+}
+
+// Own is a call that a cloud has, and Triton has not.
+type Own interface {
+	// Category is that of the restrictions which hold for it.
+	Category() api.Category
+	// Serve answers a request with that body. It may block.
+	Serve(ctx context.Context, s *engine.Server, body []byte) Answer
+}
+
+// Answer is what an Own answers.
+type Answer struct {
+	Status int
+	Body   []byte // JSON; nil: none
+	Err    error  // its text is the body; nil: none
+}
+
+// Statuses are the statuses of failures.
+type Statuses interface {
+	// Status returns the status of a failure by the body of its answer.
+	Status(body []byte) int
 }
 
 // find returns the meaning of a request's target.
@@ -38,16 +63,37 @@ func (f *Frontend) find(head *fasthttp.RequestHeader) route {
 	call := d.Find(string(head.Method()), string(pathOf(head.RequestURI())), head.Peek)
 	r := route{status: call.Status}
 	switch {
+	case call.Own != nil:
+		r = route{verb: ownCall, own: call.Own, method: call.Method}
 	case call.Metrics:
 		r = route{verb: metricsPage}
 	case call.Target != "":
 		r = routeOf([]byte(call.Target))
-		r.method = call.Method
+		r.method, r.failed = call.Method, call.Failed
 		if r.verb == noVerb { // a text from outside that is no name of a model
 			r.status = fasthttp.StatusBadRequest
 		}
 	}
 	return r
+}
+
+// serveOwn serves a call of the cloud's own.
+func serveOwn(b *reader, call Own) {
+	body, err := b.read(nil)
+	if err != nil {
+		fail(b.ctx, err)
+		return
+	}
+	a := call.Serve(context.WithoutCancel(b.ctx), b.frontend.server, body) // what has begun goes to its end
+	if a.Err != nil {
+		failWith(b.ctx, a.Status, fault.TextOf(a.Err))
+		return
+	}
+	b.ctx.SetStatusCode(a.Status)
+	if len(a.Body) > 0 {
+		b.ctx.SetContentType("text/plain") // Triton's
+		b.ctx.SetBody(a.Body)
+	}
 }
 
 // jsonLength returns the length of the JSON part of a body, by its headers.

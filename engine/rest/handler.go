@@ -191,8 +191,13 @@ func (f *Frontend) handle(ctx *fasthttp.RequestCtx) {
 	switch {
 	case at.verb == metricsPage:
 		ctx.SetBody(f.options.Metrics())
+	case at.verb == ownCall:
+		serveOwn(&b, at.own)
 	case at.verb == modelInfer:
 		f.infer(&b, &at)
+		if at.failed != nil && ctx.Response.StatusCode() >= fasthttp.StatusBadRequest {
+			ctx.SetStatusCode(at.failed.Status(ctx.Response.Body()))
+		}
 	case at.verb == modelGenerate || at.verb == modelGenerateStream:
 		f.generate(&b, &at)
 	case at.verb == traceSetting:
@@ -245,6 +250,9 @@ func (f *Frontend) refuse(head *fasthttp.RequestHeader, at *route) *refusal {
 // its route, or comes from a foreign page.
 func (f *Frontend) admit(head *fasthttp.RequestHeader, at *route) *refusal {
 	d := at.verb.demand()
+	if at.own != nil {
+		d = demand{"", at.own.Category()}
+	}
 	if r, ok := f.options.Restricted[d.category]; ok && !bringsHeader(head, r) {
 		return &refusal{status: fasthttp.StatusForbidden, text: "This API is restricted, expecting header '" + r.Header + "'"}
 	}

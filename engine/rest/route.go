@@ -32,7 +32,8 @@ const (
 	repositoryIndex
 	modelLoad
 	modelUnload
-	metricsPage // for a Dialect
+	metricsPage // for a Dialect, like the next one
+	ownCall
 )
 
 // demand holds the requirements of a verb for a request.
@@ -76,6 +77,8 @@ type route struct {
 	named   bool   // the path names a repository
 	method  string // in place of the request's; "": its own
 	status  int    // of the answer, without a verb; 0: not found
+	own     Own    // with ownCall
+	failed  Statuses
 	memory  string // kind of shared memory
 	region  []byte // of that memory; nil: all
 }

@@ -1,13 +1,13 @@
-// Package sagemaker has the paths under which Amazon SageMaker calls a container with one model: /ping
-// and /invocations. It stands between a front end of package engine/rest, which serves the calls, and
-// the environment, which names the model.
+// Package sagemaker has the paths under which Amazon SageMaker calls a container: /ping and /invocations
+// for the model that the environment names, and /models for endpoints with several models, which it loads
+// from folders below /opt/ml/models. It stands between a front end of package engine/rest, which serves
+// the calls, and the engine.
 //
-// It refuses SageMaker's multi-model paths (/models): these load folders that requests name.
+// It loads no folder elsewhere, since requests name it.
 package sagemaker
 
 import (
 	"fmt"
-	"net/http"
 	"strings"
 
 	"tuner/engine/rest"
@@ -20,7 +20,10 @@ const (
 )
 
 // Routes implements rest.Dialect.
-type Routes struct{ ping, invocations string }
+type Routes struct {
+	ping, invocations string
+	models            *models
+}
 
 // New reads the environment. An error means that a variable has a value that cannot work.
 func New(environment func(name string) string) (*Routes, error) {
@@ -37,7 +40,7 @@ func New(environment func(name string) string) (*Routes, error) {
 	if strings.Contains(model, "/") {
 		return nil, fmt.Errorf("cannot serve SageMaker's /invocations: %s is %q, which is no name of a model", modelVariable, model)
 	}
-	return &Routes{ping: "/v2/health/" + mode, invocations: "/v2/models/" + model + "/infer"}, nil
+	return &Routes{ping: "/v2/health/" + mode, invocations: "/v2/models/" + model + "/infer", models: newModels(root)}, nil
 }
 
 // MediaTypes implements rest.Dialect.
@@ -47,14 +50,12 @@ func (*Routes) MediaTypes() (request, answer string) {
 }
 
 // Find implements rest.Dialect.
-func (r *Routes) Find(_, path string, _ func(string) []byte) rest.Call {
-	switch {
-	case path == "/ping":
+func (r *Routes) Find(method, path string, header func(string) []byte) rest.Call {
+	switch path {
+	case "/ping":
 		return rest.Call{Target: r.ping}
-	case path == "/invocations":
+	case "/invocations":
 		return rest.Call{Target: r.invocations}
-	case strings.HasPrefix(path, "/models"):
-		return rest.Call{Status: http.StatusNotImplemented}
 	}
-	return rest.Call{Status: http.StatusBadRequest}
+	return r.models.find(method, path, string(header(targetHeader)))
 }

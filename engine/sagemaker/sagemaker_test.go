@@ -18,7 +18,7 @@ func TestFind(t *testing.T) {
 		{"m", "", "/ping/", rest.Call{Status: http.StatusBadRequest}},
 		{"m", "", "/invocations", rest.Call{Target: "/v2/models/m/infer"}},
 		{"", "", "/invocations", rest.Call{Target: "/v2/models/unspecified_SAGEMAKER_TRITON_DEFAULT_MODEL_NAME/infer"}},
-		{"m", "", "/models/x/invoke", rest.Call{Status: http.StatusNotImplemented}},
+		{"m", "", "/models/x/y", rest.Call{Status: http.StatusBadRequest}},
 		{"m", "", "/v2/models/m/infer", rest.Call{Status: http.StatusBadRequest}},
 	} {
 		r, err := New(func(name string) string {
@@ -27,7 +27,7 @@ func TestFind(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := r.Find(http.MethodGet, tc.path, nil); got != tc.want {
+		if got := r.Find(http.MethodGet, tc.path, func(string) []byte { return nil }); got != tc.want {
 			t.Errorf("%+v: got %+v", tc, got)
 		}
 	}

@@ -73,10 +73,11 @@ func New(model string, read Reader, sig *request.Signature, j Joining, samples [
 }
 
 // Run runs the samples on a session, so that the first real request is not slow. They are
-// counted as in Triton: each row is a request.
-func Run(ctx context.Context, s session.Session, samples []Sample, stats *statistics.Statistics) error {
+// counted as in Triton: each row is a request. note is told of each run before it.
+func Run(ctx context.Context, s session.Session, samples []Sample, stats *statistics.Statistics, note func(sample string, iteration int)) error {
 	for _, w := range samples {
-		for range w.count {
+		for i := range w.count {
+			note(w.name, int(i)+1)
 			if err := ctx.Err(); err != nil {
 				return fault.Errorf(fault.Cancelled, "failed to run warmup sample '%s': %v", w.name, context.Cause(ctx))
 			}

@@ -146,8 +146,8 @@ var allowed = map[string][]string{
 	"engine/state":               {"engine/fault", "engine/sequence", "model/modelconfig"},
 	"engine/statistics":          {"engine/api"},                                                                                // counters: it knows no model
 	"engine/rest/generate":       {"engine/api", "engine/fault", "engine/request", "engine/rest/document", "model/modelconfig"}, // it knows no HTTP
-	"engine/sagemaker":           {"engine/rest"},                                                                               // what a path means: it serves nothing
-	"engine/vertexai":            {"engine/api", "engine/rest"},                                                                 // the same
+	"engine/sagemaker":           {"engine", "engine/api", "engine/fault", "engine/rest", "engine/rest/document"},               // what a path means, and its models: it knows no listener
+	"engine/vertexai":            {"engine/api", "engine/rest"},                                                                 // what a path means: it serves nothing
 	"engine/rest/hangup":         {},                                                                                            // connections: it knows no HTTP
 	"engine/repository":          {"engine/fault", "model/modelconfig", "model/modelrepo"},                                      // files: it loads and serves nothing
 	"engine/ensemble":            {"engine/linked", "engine/request", "engine/statistics", "model/modelconfig"},                 // graphs and their flow: it runs no model

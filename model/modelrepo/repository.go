@@ -28,8 +28,9 @@ const configName = "config.pbtxt"
 type Model struct {
 	Name       string // name of the folder
 	Dir        string
-	ConfigPath string  // path of config.pbtxt; "" without one
-	Versions   []int64 // ascending
+	ConfigPath string   // path of config.pbtxt; "" without one
+	Versions   []int64  // ascending
+	Ignored    []string // why folders are no versions, in Triton's words
 }
 
 // Names lists the model folders of a repository, in order. Folders whose names begin with a dot are
@@ -65,8 +66,8 @@ func OpenModel(dir string) (Model, error) {
 		if err != nil {
 			continue // a broken link, or removed meanwhile
 		}
-		if version, ok := parseVersion(e.Name()); ok && info.IsDir() {
-			m.Versions = append(m.Versions, version)
+		if info.IsDir() {
+			m.addVersion(e.Name())
 		}
 		if e.Name() == configName && info.Mode().IsRegular() {
 			m.ConfigPath = path
@@ -74,6 +75,21 @@ func OpenModel(dir string) (Model, error) {
 	}
 	slices.Sort(m.Versions)
 	return m, nil
+}
+
+// addVersion adds a version by the name of its folder, if that is one.
+func (m *Model) addVersion(name string) {
+	version, ok := parseVersion(name)
+	_, err := strconv.ParseInt(name, 10, 64)
+	switch {
+	case ok:
+		m.Versions = append(m.Versions, version)
+	case slices.Contains([]string{"configs", "initial_state", "warmup"}, name):
+	case err != nil:
+		m.Ignored = append(m.Ignored, fmt.Sprintf("ignore version directory '%s' which fails to convert to integral number", name))
+	case name[0] == '0':
+		m.Ignored = append(m.Ignored, fmt.Sprintf("ignore version directory '%s' which contains leading zeros in its directory name", name))
+	}
 }
 
 // parseVersion reads the name of a version folder: a positive number without leading zeros. Triton

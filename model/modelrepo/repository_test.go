@@ -86,7 +86,11 @@ func TestOpenModel(t *testing.T) {
 		got = append(got, m)
 	}
 	want := []Model{
-		{Name: "a", Dir: filepath.Join(dir, "a"), ConfigPath: filepath.Join(dir, "a", "config.pbtxt"), Versions: []int64{1, 2, 10}},
+		{Name: "a", Dir: filepath.Join(dir, "a"), ConfigPath: filepath.Join(dir, "a", "config.pbtxt"), Versions: []int64{1, 2, 10}, Ignored: []string{
+			"ignore version directory '0' which contains leading zeros in its directory name",
+			"ignore version directory '01' which contains leading zeros in its directory name",
+			"ignore version directory 'v3' which fails to convert to integral number",
+		}},
 		{Name: "b", Dir: filepath.Join(dir, "b")},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
