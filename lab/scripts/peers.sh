@@ -186,8 +186,11 @@ qa() {
 	mv "$build"/src/server/{qa,docs} "$build/source/"
 	rm -rf "$build/src" "$build/git"
 	python3 -m venv "$build/python"
-	"$build/python/bin/pip" install -q "tritonclient[all]==$triton" 'numpy<2' 'ml_dtypes<0.5' 'onnx==1.16.1' 'protobuf<5' requests pillow psutil
-	cp lab/scripts/qa_results.py "$(echo "$build"/python/lib/python3.*/site-packages)/sitecustomize.py"
+	"$build/python/bin/pip" install -q "tritonclient[all]==$triton" 'numpy<2' 'ml_dtypes<0.5' 'onnx==1.16.1' 'protobuf<5' requests pillow psutil \
+		pytest sseclient-py opentelemetry-proto
+	packages=$(echo "$build"/python/lib/python3.*/site-packages)
+	cp lab/scripts/qa/results.py "$packages/sitecustomize.py"
+	cp lab/scripts/qa/pytest_results.py "$packages/"
 	models_of_qa >"$build/models.log" 2>&1 || { tail -5 "$build/models.log" >&2; exit 1; }
 	grep -rl KIND_GPU "$build/data" | xargs -r sed -i 's/KIND_GPU/KIND_CPU/g'
 }
@@ -238,6 +241,6 @@ step cache "$branch"
 step examples "$branch"
 if [ "${2:-}" = qa ]; then
 	step identity "$branch"
-	step qa "$triton"
+	step qa "$triton-2"
 fi
 echo "peers: ready in $dir"
