@@ -41,7 +41,7 @@ type Own interface {
 	Serve(ctx context.Context, s *engine.Server, body []byte) Answer
 }
 
-// Answer is what an Own answers.
+// Answer is the answer of an Own.
 type Answer struct {
 	Status int
 	Body   []byte // JSON; nil: none

@@ -138,7 +138,7 @@ func TestEnsembleOfFolder(t *testing.T) {
 	}
 }
 
-// A failure for want of memory has a status of its own, with which SageMaker makes room.
+// A failure without memory has a status of its own, with which SageMaker makes room.
 func TestFailures(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]int{"": http.StatusBadRequest, "wrong shape": http.StatusBadRequest, `{"error":"Failed to allocate memory for requested buffer"}`: 507} {

@@ -73,7 +73,7 @@ func New(model string, read Reader, sig *request.Signature, j Joining, samples [
 }
 
 // Run runs the samples on a session, so that the first real request is not slow. They are
-// counted as in Triton: each row is a request. note is told of each run before it.
+// counted as in Triton: each row is a request. note is called before each run.
 func Run(ctx context.Context, s session.Session, samples []Sample, stats *statistics.Statistics, note func(sample string, iteration int)) error {
 	for _, w := range samples {
 		for i := range w.count {

@@ -108,7 +108,7 @@ def take_out(repositories):
     return {os.path.basename(folder) for folder in gone}
 
 
-def flags(server, arguments, folder):
+def flags(server, program, arguments, folder):
     """The flags for the server, without those of models that were taken out."""
     kept, gone, repositories = [], set(), []
     words = iter(arguments)
@@ -124,12 +124,13 @@ def flags(server, arguments, folder):
     kept = [word for word in kept if not (word.startswith("--load-model=") and word.partition("=")[2] in gone)]
     if server == "triton":
         kept = [word for word in kept if not word.startswith(NEWER)]
+        kept.append("--cache-directory=" + os.path.join(os.path.dirname(program), "caches"))
     return kept
 
 
 def main():
     server, program, folder = sys.argv[1:4]
-    arguments = flags(server, sys.argv[4:], folder)
+    arguments = flags(server, program, sys.argv[4:], folder)
     for name in ("PYTHONPATH", "QA_RESULTS"):
         os.environ.pop(name, None)
     command = [program] + (["serve"] if server == "tuner" else []) + arguments
