@@ -1,7 +1,6 @@
 package profile
 
 import (
-	"errors"
 	"fmt"
 	"path/filepath"
 	"strings"
@@ -18,7 +17,7 @@ import (
 // partJobs returns a job with the parts of a trial of several models.
 func (e *Engines) partJobs(trial search.Trial) (runner.Job, error) {
 	if len(trial.Sizes) > 0 {
-		return runner.Job{}, errors.New("cannot measure the service curve of several models in one trial: each has a curve of its own")
+		return e.serviceJob(trial)
 	}
 	job := runner.Job{Load: trial.Load}
 	for _, part := range e.parts {
@@ -30,6 +29,22 @@ func (e *Engines) partJobs(trial search.Trial) (runner.Job, error) {
 		job.Parts = append(job.Parts, one)
 	}
 	return job, nil
+}
+
+// serviceJob returns the job of a service trial of one of several models. The candidate's process serves
+// all of them from its repository, and this one alone gets requests.
+func (e *Engines) serviceJob(trial search.Trial) (runner.Job, error) {
+	for _, part := range e.parts {
+		if part.setup.Subject.Name != trial.Model {
+			continue
+		}
+		job, err := part.modelJob(ownTrial(trial, trial.Model))
+		if err != nil {
+			return runner.Job{}, fmt.Errorf("model %q: %w", trial.Model, err)
+		}
+		return job, nil
+	}
+	return runner.Job{}, fmt.Errorf("cannot measure the service curve of model %q: the campaign does not have it", trial.Model)
 }
 
 // ownTrial returns what a trial asks of one of several models: its configuration, its traffic, and the

@@ -31,7 +31,7 @@ const twoModels = `output: out
 models:
   encoder: {model: encoder.onnx, load: {request_rate: 60}, constraints: {latency_p50: {max: 50ms}}, space: {intra_op_threads: 1, instance_count: [1, 2], max_batch_size: [1, 8]}}
   ranker: {model: ranker.onnx, load: {request_rate: 400}, constraints: {latency_p50: {max: 5ms}}, space: {intra_op_threads: 1, instance_count: [1, 2], max_batch_size: [1, 8]}}
-search: {budget: {time: 10m, trials: 16}, window: 1s}
+search: {strategy: alternating, budget: {time: 10m, trials: 16}, window: 1s}
 `
 
 // severalSetup opens the models of a profile of several.
@@ -294,6 +294,20 @@ func TestEnginesOfSeveralModels(t *testing.T) {
 	// a changed batcher keeps the process
 	if _, err := engines.Measure(t.Context(), settings.Trial(search.Candidate{}, 1.5, search.PhaseSearch)); err != nil || len(e.launched) != 1 {
 		t.Errorf("%d launches, %v", len(e.launched), err)
+	}
+	// a service trial of one model loads it alone, from the repository of both
+	e.loads, e.refused = nil, "encoder"
+	m, err = engines.Measure(t.Context(), search.Trial{
+		Candidate: c.With("encoder.max_batch_size", "8"), Model: "encoder", Load: measure.Load{Concurrency: 1, BatchSize: 1}, Windows: 2, Window: time.Second, Phase: search.PhaseService, Sizes: []int{1, 2},
+	})
+	if err != nil || m.Failure == nil || m.Failure.Stage != measure.StageLoad || len(m.Windows) > 0 || len(e.launched) != 1 {
+		t.Errorf("%+v, %v after %d launches", m, err, len(e.launched))
+	}
+	if diff := cmp.Diff([]string{"encoder"}, e.loads); diff != "" {
+		t.Error(diff)
+	}
+	if _, err := engines.Measure(t.Context(), search.Trial{Candidate: c, Model: "other", Load: measure.Load{Concurrency: 1, BatchSize: 1}, Phase: search.PhaseService, Sizes: []int{1}}); err == nil {
+		t.Error("a service trial of a model that the campaign does not have is measured")
 	}
 	change(t, s.Parts[1].Subject.Files[0].Source.Path)
 	_, err = engines.Measure(t.Context(), settings.Trial(c, 2, search.PhaseSearch))

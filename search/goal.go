@@ -15,6 +15,11 @@ type Goal struct {
 	Price       float64 // of an hour of the machine, in any currency; 0: unknown, as is then the cost
 }
 
+// SeeksScale reports whether the objective is the scale of several models' traffic.
+func (g Goal) SeeksScale() bool {
+	return len(g.Objective.Terms) == 1 && g.Objective.Terms[0].Metric == measure.Scale
+}
+
 // Metrics lists the metrics of the goal, each once, the objective's first.
 func (g Goal) Metrics() []measure.Metric {
 	var list []measure.Metric

@@ -45,6 +45,9 @@ type Trial struct {
 	Window    time.Duration `json:"window"`          // length of each window
 	Fresh     bool          `json:"fresh,omitempty"` // measured on an engine process that was launched for this trial
 	Phase     Phase         `json:"phase"`           // why it was measured
+	// Model is the one of several models that a service trial sends requests to. The candidate's process
+	// serves all of them, and the others are idle.
+	Model string `json:"model,omitempty"`
 	// Sizes are the client batches of a service trial's windows, one window for each, at the load's
 	// concurrency.
 	Sizes []int `json:"sizes,omitempty"`

@@ -45,7 +45,7 @@ func isSeveral(root document.Value) bool {
 // readSeveral reads a profile of several models.
 func (r profileReader) readSeveral(d *document.Document, root document.Value) (Profile, error) {
 	nothing := func(document.Value) {}
-	r.strategies, r.p.Search.Strategy = plan.OfSeveral(), plan.OfSeveral()[0]
+	r.strategies, r.p.Search.Strategy = plan.OfSeveral(), ""
 	fields := r.fields()
 	for i, f := range fields { // several reads them, or refuses them
 		if slices.Contains([]string{"model", "config", "name", "space", "load", "objective", "weights", "constraints", "price", "accuracy", "mode", "finals", addon.FileField}, f.Name) {
@@ -56,10 +56,24 @@ func (r profileReader) readSeveral(d *document.Document, root document.Value) (P
 	checkObjective(given)
 	r.checkServers(given)
 	r.several(root, given)
+	r.chooseStrategy(given["search"])
 	if err := d.Err(); err != nil {
 		return Profile{}, err
 	}
 	return r.p.defaultedSeveral(), nil
+}
+
+// chooseStrategy sets the strategy that the file leaves open, and reports one that does not know the
+// goal.
+func (r profileReader) chooseStrategy(section document.Value) {
+	fitting := plan.OfSeveralFor(r.p.Goal)
+	switch name := r.p.Search.Strategy; {
+	case name == "":
+		r.p.Search.Strategy = fitting[0]
+	case !slices.Contains(fitting, name) && len(r.p.Goal.Objective.Terms) > 0:
+		section.Child("strategy").Fail(document.Error{Problem: fmt.Sprintf("%q searches for the largest scale, which is not the objective", name),
+			Allowed: strings.Join(fitting, ", "), Hint: "write objective: scale, or choose another strategy"})
+	}
 }
 
 // ownFields lists the fields of a model in a profile of several.

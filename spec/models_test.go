@@ -30,7 +30,7 @@ func parseModels(t *testing.T, text string) spec.Profile {
 func TestProfileOfSeveralModels(t *testing.T) {
 	t.Parallel()
 	p := parseModels(t, twoModels+"constraints: {memory: 2GB}\nscale: [2, 0.5, 1]\n")
-	if !p.IsSeveral() || p.Name != "encoder+ranker" || p.Output != "work/out/encoder+ranker" || p.Search.Strategy != plan.Alternating {
+	if !p.IsSeveral() || p.Name != "encoder+ranker" || p.Output != "work/out/encoder+ranker" || p.Search.Strategy != plan.Colocation {
 		t.Errorf("got name %q, output %q, strategy %q", p.Name, p.Output, p.Search.Strategy)
 	}
 	encoder, ranker := p.Models[0], p.Models[1]
@@ -102,6 +102,18 @@ func TestDefaultScales(t *testing.T) {
 	}
 }
 
+// The default strategy is the first one that knows the objective.
+func TestStrategyFollowsFromTheObjective(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"": plan.Colocation, "search: {strategy: alternating}\n": plan.Alternating, "weights: {encoder.throughput: 3, ranker.throughput: 1}\n": plan.Alternating, "search: {strategy: random}\n": plan.Random,
+	} {
+		if p := parseModels(t, twoModels+text); p.Search.Strategy != want {
+			t.Errorf("%q has the strategy %s, want %s", text, p.Search.Strategy, want)
+		}
+	}
+}
+
 func TestMistakesInModels(t *testing.T) {
 	t.Parallel()
 	const ok = `{model: a.onnx, load: {request_rate: 10}, constraints: {latency_p99: 5ms}}`
@@ -129,6 +141,7 @@ func TestMistakesInModels(t *testing.T) {
 		"an unknown model":      {"objective: encodr.throughput\nmodels: {encoder: " + ok + "}", `did you mean "encoder.throughput"?`},
 		"a sum":                 {"objective: throughput\nmodels: {a: " + ok + "}", "is not a metric of this server"},
 		"one model's strategy":  {"search: {strategy: guided}\nmodels: {a: " + ok + "}", "is not known"},
+		"a strategy of scale":   {"objective: a.throughput\nsearch: {strategy: colocation}\nmodels: {a: " + ok + "}", "searches for the largest scale, which is not the objective"},
 		"a remote server":       {"runner: {mode: remote, url: 'host:1'}\nmodels: {a: " + ok + "}", "is not supported beside models"},
 		"earlier campaigns":     {"search: {earlier: [out/a]}\nmodels: {a: " + ok + "}", "is not supported beside models"},
 		"a mode":                {"mode: online\nmodels: {a: " + ok + "}", "is not supported beside models"},

@@ -98,7 +98,7 @@ var allowed = map[string][]string{
 	"search/standings":  {"search", "measure"},
 	"search/withheld":   {"search", "measure"},
 	"search/joint":      {"search", "measure"}, // several models: it knows no other part of a search
-	"search/searchtest": {"search", "measure"},
+	"search/searchtest": {"search", "search/joint", "measure"},
 	// loads of configurations, one after the other: it does not choose configurations
 	"search/tour": {"search/standings", "search", "measure"},
 	// a model of the server: it knows no strategy
@@ -107,6 +107,8 @@ var allowed = map[string][]string{
 	"search/packing": {"search", "search/queuesim", "measure"},
 	// several models: it knows no strategy of one
 	"search/colocation": {"search/packing", "search/queuesim", "measure"},
+	// a strategy of it: service trials of each model are those of the strategy of one
+	"search/colocation/explorer": {"search", "search/colocation", "search/footprint", "search/guided", "search/packing", "search/posterior", "search/queuesim", "search/standings", "search/verdict", "measure", "measure/stats"},
 	// knowledge only: it decides nothing
 	"search/posterior":  {"search/standings", "search/withheld", "search", "search/footprint", "measure", "measure/stats"},
 	"search/verdict":    {"search/standings", "search", "search/posterior", "measure"},

@@ -145,7 +145,11 @@ func trialText(t search.Trial) string {
 	if last := t.Sizes[len(t.Sizes)-1]; last != t.Sizes[0] {
 		sizes += fmt.Sprintf("…%d", last)
 	}
-	return fmt.Sprintf("service curve of %s · concurrency %d × batch %s", t.Candidate.PoolKey(), t.Load.Concurrency, sizes)
+	pool := t.Candidate.PoolKey()
+	if t.Model != "" {
+		pool = t.Model + " " + t.Candidate.Of(t.Model).PoolKey()
+	}
+	return fmt.Sprintf("service curve of %s · concurrency %d × batch %s", pool, t.Load.Concurrency, sizes)
 }
 
 // outcomeText describes the result of a trial in a few words.

@@ -6,14 +6,17 @@ import (
 	"slices"
 )
 
-// Ask returns the next trial; false if none is worth its time. A second call returns the same.
+// Ask returns the next trial; false if none is worth its time. It changes nothing.
 func (x *Search) Ask() (Trial, bool) {
 	if x.next == nil {
-		t, ok := x.choose()
+		t, ok := x.choose(func(Trial) bool { return true })
 		x.next = &next{t, ok}
 	}
 	return x.next.trial, x.next.isAny
 }
+
+// AskIf is Ask restricted to trials that are allowed.
+func (x *Search) AskIf(allows func(Trial) bool) (Trial, bool) { return x.choose(allows) }
 
 // next is the trial that was chosen after the latest outcome.
 type next struct {
@@ -21,14 +24,13 @@ type next struct {
 	isAny bool
 }
 
-func (x *Search) choose() (Trial, bool) {
+func (x *Search) choose(allows func(Trial) bool) (Trial, bool) {
 	if len(x.models) == 0 {
 		return Trial{}, false
 	}
-	cells := x.promising()
 	lead, leads := x.leader()
 	if !leads {
-		return x.first(cells)
+		return x.first(allows)
 	}
 	best, rate, least := Trial{}, 0.0, x.settings.Tuning.WithinBudget
 	if x.settings.Budget == 0 {
@@ -39,8 +41,9 @@ func (x *Search) choose() (Trial, bool) {
 		if x.settings.Budget > 0 && x.spent+cost > x.settings.Budget {
 			return
 		}
-		if r := gain / cost.Seconds(); gain > least && r > rate {
-			best, rate = Trial{c, math.Exp(scale), why}, r
+		t := Trial{c, math.Exp(scale), why}
+		if r := gain / cost.Seconds(); gain > least && r > rate && allows(t) {
+			best, rate = t, r
 		}
 	}
 	of := x.outlook(lead)
@@ -48,7 +51,7 @@ func (x *Search) choose() (Trial, bool) {
 	// The first trial of a challenger is where its limit is expected, which tells most about others. Later
 	// ones are at the leader's scale or above: whether it carries that is all that matters, and how its
 	// latencies grow up to there is known badly.
-	for _, c := range cells {
+	for _, c := range x.promising {
 		if c.key() == lead.key() {
 			continue
 		}
@@ -68,9 +71,14 @@ func (x *Search) choose() (Trial, bool) {
 	return best, rate > 0
 }
 
-// promising lists the cells that may be measured, after the most promising ones on shared cores were
-// simulated with all their models.
-func (x *Search) promising() []Cell {
+// promote lists the cells that may be measured, after the most promising ones on shared cores were
+// simulated with all their models. It is part of learning, since which cells are simulated must follow
+// from the outcomes, and not from the times at which the search is asked.
+func (x *Search) promote() {
+	x.next, x.promising = nil, nil
+	if len(x.models) == 0 {
+		return
+	}
 	cells, least := x.cells(), math.Inf(-1)
 	if lead, leads := x.leader(); leads {
 		least = x.scale(lead, 0.5)
@@ -78,7 +86,7 @@ func (x *Search) promising() []Cell {
 	var shared []Cell
 	scales := map[string]float64{}
 	for _, c := range cells {
-		if c.Cores != nil || x.simulated[c.key()] || x.scale(c, x.settings.Tuning.Possible) <= least {
+		if c.Cores != nil || x.shared[c.key()].isSimulated || x.scale(c, x.settings.Tuning.Possible) <= least {
 			continue
 		}
 		if s := x.scale(c, 0.5); !math.IsInf(s, -1) {
@@ -89,27 +97,31 @@ func (x *Search) promising() []Cell {
 	for _, c := range shared[:min(x.settings.Tuning.Simulated, len(shared))] {
 		x.settle(c)
 	}
-	return slices.DeleteFunc(cells, func(c Cell) bool { return c.Cores == nil && !x.simulated[c.key()] })
+	x.promising = slices.DeleteFunc(cells, func(c Cell) bool { return c.Cores == nil && !x.shared[c.key()].isSimulated })
 }
 
 // first returns the trial of the cell with the largest expected scale, while nothing leads.
-func (x *Search) first(cells []Cell) (Trial, bool) {
-	best, most := Cell{}, math.Inf(-1)
-	for _, c := range cells {
-		if s := x.scale(c, 0.5); s > most {
-			best, most = c, s
+func (x *Search) first(allows func(Trial) bool) (Trial, bool) {
+	best, most := Trial{}, math.Inf(-1)
+	for _, c := range x.promising {
+		if x.settings.Budget > 0 && x.spent+x.cost(c) > x.settings.Budget {
+			continue
+		}
+		s := x.scale(c, 0.5)
+		if t := (Trial{c, math.Exp(s), "carries most, as predicted"}); s > most && allows(t) {
+			best, most = t, s
 		}
 	}
-	if math.IsInf(most, -1) || x.settings.Budget > 0 && x.spent+x.cost(best) > x.settings.Budget {
-		return Trial{}, false
-	}
-	return Trial{best, math.Exp(most), "carries most, as predicted"}, true
+	return best, !math.IsInf(most, -1)
 }
 
 // leader returns the measured cell with the largest scale that is kept with the confidence.
 func (x *Search) leader() (Cell, bool) {
 	best, most := Cell{}, math.Inf(-1)
 	for _, c := range x.measured {
+		if x.isOut(c) {
+			continue
+		}
 		if s := x.scale(c, x.settings.Confidence); s > most {
 			best, most = c, s
 		}

@@ -16,16 +16,24 @@ type slowdown struct{ mean, deviation float64 }
 // depends on the shape of the margin. An endless queue only shows that the slowdown is at least so large.
 func (x *Search) read(model int, o Outcome) (reading, bool) {
 	m, t := x.settings.Models[model], x.settings.Tuning
-	log := math.Inf(-1)
+	log, known := math.Inf(-1), t.Reading
 	for k, l := range m.Limits {
-		log = max(log, math.Log(max(o.Latencies[model][k], tiny)/l.Seconds))
+		x := math.Log(max(o.Latencies[model][k], tiny) / l.Seconds)
+		if math.IsNaN(x) {
+			return reading{}, false
+		}
+		if x > log {
+			if log = x; o.Errors != nil {
+				known = max(t.Reading, o.Errors[model][k])
+			}
+		}
 	}
 	prior, s, at := x.margins(o.Trial.Cell)[x.position(model)], math.Log(o.Trial.Scale), x.site(model, o.Trial.Cell)
 	if log >= t.Overloaded {
 		return x.believe(model, at).atLeast(prior.slowdown(s, t.Overloaded), at)
 	}
 	shown := prior.slowdown(s, log)
-	deviation := math.Hypot(t.Reading, t.Shape*log) / (1 + prior.slope(s+shown))
+	deviation := math.Hypot(known, t.Shape*log) / (1 + prior.slope(s+shown))
 	return reading{at, shown, deviation * deviation}, true
 }
 
@@ -65,7 +73,8 @@ func (x *Search) position(model int) int {
 
 // site returns a model's site in a cell.
 func (x *Search) site(model int, c Cell) site {
-	s := site{option: c.Options[model], cores: c.of(model), pool: x.settings.Models[model].Options[c.Options[model]].Pool}
+	option := x.settings.Models[model].Options[c.Options[model]]
+	s := site{option: c.Options[model], cores: c.of(model), pool: option.Pool, doubt: option.Doubt}
 	if key := c.key(); x.trials[key] > 0 {
 		s.cell = key
 	}

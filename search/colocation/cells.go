@@ -38,7 +38,7 @@ func (x *Search) cells() []Cell {
 	for _, c := range x.measured {
 		list.add(c)
 	}
-	return list.cells
+	return slices.DeleteFunc(list.cells, x.isOut)
 }
 
 // cellSet is a list of cells without repetitions.
@@ -62,10 +62,10 @@ func (x *Search) ranking(model, cores int) []ranked {
 	own, m := cmp.Or(cores, x.settings.Cores), x.settings.Models[model]
 	var list []ranked
 	for o, option := range m.Options {
-		if option.needs() > own {
+		if !option.fits(cores) || x.isBroken(model, o) {
 			continue
 		}
-		believed, p := x.believe(model, site{option: o, cores: cores, pool: option.Pool}), x.predict(model, o, own)
+		believed, p := x.believe(model, site{option: o, cores: cores, pool: option.Pool, doubt: option.Doubt}), x.predict(model, o, own)
 		r := ranked{o, p.highest(believed.mean), p.highest(believed.mean - hope*believed.deviation)}
 		if !math.IsInf(r.hopeful, -1) {
 			list = append(list, r)
@@ -86,14 +86,7 @@ func (x *Search) divisions(lead Cell, leads bool) [][]int {
 		}
 	}
 	for _, isHopeful := range []bool{false, true} {
-		models := make([]packing.Model, len(x.settings.Models))
-		for _, i := range x.models {
-			models[i] = packing.Model{Name: x.settings.Models[i].Name, Load: x.settings.Models[i].Load.Level()}
-			for c := range x.settings.Cores {
-				models[i].Highest = append(models[i].Highest, packing.Highest{Load: x.highest(i, c+1, isHopeful)})
-			}
-		}
-		if d, err := packing.Divide(models, x.settings.Cores); err == nil {
+		if d, err := packing.Divide(x.packed(isHopeful), x.settings.Cores); err == nil {
 			add(x.spread(d.Cores))
 		}
 	}
@@ -192,8 +185,9 @@ func (x *Search) addShared(list *cellSet, lead Cell, leads bool) {
 	}
 	found := cellSet{seen: map[string]bool{}}
 	scales := map[string]float64{}
+	x.contend(base)
 	for _, i := range x.models {
-		for _, r := range x.ranking(i, 0) {
+		for _, r := range x.contenders[i] {
 			c := base.with(i, r.option)
 			for _, other := range x.models {
 				if other != i {
@@ -210,10 +204,35 @@ func (x *Search) addShared(list *cellSet, lead Cell, leads bool) {
 	}
 }
 
+// contend selects the options of each model that are considered on shared cores: those with the highest
+// loads alone, and of those that carry the scale of a cell, the ones that keep the fewest cores busy. The
+// fewer models there are, the more options.
+func (x *Search) contend(base Cell) {
+	x.contenders = make([][]ranked, len(x.settings.Models))
+	most := max(x.settings.Tuning.Contenders/len(x.models), leastContenders)
+	scale := x.expected(base)
+	for _, i := range x.models {
+		all := x.ranking(i, 0)
+		if len(all) <= most {
+			x.contenders[i] = all
+			continue
+		}
+		load := scale + math.Log(x.settings.Models[i].Load.Level())
+		chosen := slices.Clone(all[:most/2])
+		thrifty := slices.DeleteFunc(slices.Clone(all[most/2:]), func(r ranked) bool { return r.hopeful < load })
+		busy := func(r ranked) float64 { return x.predict(i, r.option, x.settings.Cores).busyAt(load) }
+		slices.SortStableFunc(thrifty, func(a, b ranked) int { return cmp.Compare(busy(a), busy(b)) })
+		x.contenders[i] = append(chosen, thrifty[:min(most-len(chosen), len(thrifty))]...)
+	}
+}
+
+// leastContenders is the least number of options of a model that are considered on shared cores.
+const leastContenders = 8
+
 // respond returns the cell with the best option of a model beside the others'.
 func (x *Search) respond(c Cell, model int) Cell {
 	best, most := c, math.Inf(-1)
-	for _, r := range x.ranking(model, 0) {
+	for _, r := range x.contenders[model] {
 		other := c.with(model, r.option)
 		if s := x.expected(other); s > most {
 			best, most = other, s
@@ -227,9 +246,8 @@ func (x *Search) neighbours(c Cell) []Cell {
 	var list []Cell
 	for _, i := range x.models {
 		options := x.settings.Models[i].Options
-		own := cmp.Or(c.of(i), x.settings.Cores)
 		for o, option := range options {
-			if option.needs() <= own && differences(option.Knobs, options[c.Options[i]].Knobs) == 1 {
+			if option.fits(c.of(i)) && differences(option.Knobs, options[c.Options[i]].Knobs) == 1 {
 				list = append(list, c.with(i, o))
 			}
 		}

@@ -51,13 +51,21 @@ type Option struct {
 	Knobs   []int
 	Batcher queuesim.Batcher
 	// Curve has the times of its batches while no other model computes. Its Threads are the cores that
-	// each instance asks for. An option needs as many cores as its instances have threads: with fewer
-	// they only take turns.
+	// each instance asks for. An option needs as many cores of its own as its instances have threads:
+	// with fewer they only take turns.
 	Curve queuesim.ServiceCurve
+	// Doubt is the standard deviation of the logarithm of the times of a curve that was not measured but
+	// expected of the engine process; 0 for a measured one.
+	Doubt float64
+	// Opening is the time that it takes to measure the curve, before the first trial; 0 once it is.
+	Opening time.Duration
 }
 
-// needs returns the cores that an option needs.
+// needs returns the cores of its own that an option needs.
 func (o Option) needs() int { return max(1, max(o.Batcher.Instances, 1)*o.Curve.Threads) }
+
+// fits reports whether an option can have some cores of its own. 0 cores: shared, on which all fit.
+func (o Option) fits(cores int) bool { return cores == 0 || o.needs() <= cores }
 
 // Settings are the inputs of a search.
 type Settings struct {
@@ -99,9 +107,12 @@ type Trial struct {
 // Outcome holds the latencies of a trial.
 type Outcome struct {
 	Trial Trial
-	// Latencies of each model, in the order of its limits, in s; +Inf beyond its capacity. A model without
-	// load has none.
+	// Latencies of each model, in the order of its limits, in s; +Inf beyond its capacity, NaN where
+	// nothing is known. A model without load has none.
 	Latencies [][]float64
+	// Errors are the standard deviations of the latencies' logarithms, in the same order. nil, and what
+	// is less than Tuning.Reading, stands for that.
+	Errors [][]float64
 }
 
 // Answer is the cell with the largest scale that is kept surely enough, among those that were measured.
@@ -118,19 +129,37 @@ type Search struct {
 	settings  Settings
 	models    []int // indices of the models with a load
 	alone     map[aloneKey]prediction
-	shared    map[string][]margin // of cells on shared cores, by the logarithm of the scale
-	simulated map[string]bool     // cells whose margins are of a simulation of all models
-	residuals []residuals         // of each model
-	trials    map[string]int      // by cell
+	shared    map[string]sharedCell
+	residuals []residuals // of each model
+	outcomes  []Outcome
+	trials    map[string]int // by cell
 	measured  []Cell
+	excluded  map[string]bool // cells that are never measured again, by key
+	broken    map[poolKey]bool
 	running   *Cell
 	spent     time.Duration
-	next      *next // nil after an outcome
+	promising []Cell // that may be measured
+	next      *next  // nil after an outcome
 	simulator queuesim.Simulator
 
 	// what is believed since the latest outcome
 	believed map[believedKey]slowdown
 	rankings map[[2]int][]ranked // by model and cores
+
+	contenders [][]ranked // of each model on shared cores
+}
+
+// sharedCell has the margins of a cell on shared cores, by the logarithm of the scale.
+type sharedCell struct {
+	options     []int
+	margins     []margin
+	isSimulated bool // with all models together
+}
+
+// poolKey is an engine process of a model.
+type poolKey struct {
+	model int
+	pool  string
 }
 
 // believedKey is a model with its site.
@@ -141,7 +170,8 @@ type believedKey struct {
 
 // New returns a search before its first trial. The error names a model that cannot be placed.
 func New(s Settings) (*Search, error) {
-	x := &Search{settings: s, alone: map[aloneKey]prediction{}, shared: map[string][]margin{}, simulated: map[string]bool{}, trials: map[string]int{}}
+	x := &Search{settings: s, alone: map[aloneKey]prediction{}, shared: map[string]sharedCell{}, trials: map[string]int{},
+		excluded: map[string]bool{}, broken: map[poolKey]bool{}}
 	x.settings.Confidence = cmp.Or(s.Confidence, 0.95)
 	x.forget()
 	for i, m := range s.Models {
@@ -153,36 +183,12 @@ func New(s Settings) (*Search, error) {
 		if len(m.Limits) == 0 {
 			return nil, fmt.Errorf("cannot place model %q: it has no limit on its latency", m.Name)
 		}
-		if !slices.ContainsFunc(m.Options, func(o Option) bool { return o.needs() <= s.Cores }) {
+		if !slices.ContainsFunc(m.Options, func(o Option) bool { return s.IsShared || o.fits(s.Cores) }) {
 			return nil, fmt.Errorf("cannot place model %q: its configurations need more than %s", m.Name, words.Count(s.Cores, "core"))
 		}
 	}
+	x.promote()
 	return x, nil
-}
-
-// Spend adds time of the budget that was spent before the trials, such as on service curves.
-func (x *Search) Spend(d time.Duration) { x.spent += d }
-
-// Tell learns the outcome of a trial.
-func (x *Search) Tell(o Outcome) {
-	key := o.Trial.key()
-	x.spent += x.cost(o.Trial.Cell)
-	if x.trials[key]++; x.trials[key] == 1 {
-		x.measured = append(x.measured, o.Trial.Cell)
-	}
-	x.running = &o.Trial.Cell
-	x.forget()
-	for _, i := range x.models {
-		if r, ok := x.read(i, o); ok {
-			x.residuals[i].add(r)
-		}
-	}
-	x.forget()
-}
-
-// forget drops what follows from the outcomes so far.
-func (x *Search) forget() {
-	x.next, x.believed, x.rankings = nil, map[believedKey]slowdown{}, map[[2]int][]ranked{}
 }
 
 // cost returns the time of a trial of a cell after those so far.
@@ -190,7 +196,11 @@ func (x *Search) cost(c Cell) time.Duration {
 	costs := x.settings.Costs
 	switch {
 	case x.running == nil || !slices.Equal(x.running.Cores, c.Cores) || x.pools(*x.running) != x.pools(c):
-		return costs.Launch + costs.Trial
+		opening := time.Duration(0)
+		for _, i := range x.models {
+			opening += x.settings.Models[i].Options[c.Options[i]].Opening
+		}
+		return costs.Launch + opening + costs.Trial
 	case x.running.key() != c.key():
 		return costs.Change + costs.Trial
 	}

@@ -18,12 +18,15 @@ type prediction struct {
 
 // predict returns the prediction of an option of a model alone on some cores.
 func (x *Search) predict(model, option, cores int) prediction {
+	m := x.settings.Models[model]
+	o := m.Options[option]
 	key := aloneKey{model, option, cores}
+	if o.Curve.Path == 0 {
+		key.cores = 0 // its curve has what its instances do to each other, and nothing else competes
+	}
 	if known, ok := x.alone[key]; ok {
 		return known
 	}
-	m := x.settings.Models[model]
-	o := m.Options[option]
 	var at, logs, busy []float64
 	for _, level := range m.levels(o) {
 		r := x.simulate([]int{model}, []int{option}, cores, func(int) float64 { return level / m.Load.Level() })[0]
@@ -97,7 +100,7 @@ var (
 func (x *Search) together(c Cell) []margin {
 	key := c.key()
 	if known, ok := x.shared[key]; ok {
-		return known
+		return known.margins
 	}
 	alone := make([]prediction, len(x.models))
 	limit := math.Inf(1) // ln of the scale up to which each alone keeps its limits
@@ -124,7 +127,7 @@ func (x *Search) together(c Cell) []margin {
 		}
 		list[k] = newMargin(at, logs)
 	}
-	x.shared[key] = list
+	x.shared[key] = sharedCell{options: c.Options, margins: list}
 	return list
 }
 
@@ -146,7 +149,7 @@ func (p prediction) busyAt(load float64) float64 {
 // settle simulates a cell on shared cores with all its models, around the scale that is expected of it.
 func (x *Search) settle(c Cell) {
 	key := c.key()
-	if c.Cores != nil || x.simulated[key] {
+	if c.Cores != nil || x.shared[key].isSimulated {
 		return
 	}
 	expected := x.scale(c, 0.5)
@@ -170,5 +173,5 @@ func (x *Search) settle(c Cell) {
 	for k := range list {
 		list[k] = newMargin(at, logs[k])
 	}
-	x.shared[key], x.simulated[key] = list, true
+	x.shared[key] = sharedCell{options: c.Options, margins: list, isSimulated: true}
 }

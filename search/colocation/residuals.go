@@ -12,7 +12,8 @@ type site struct {
 	option int
 	cores  int // 0: shared
 	pool   string
-	cell   string // key of the whole cell; "" for a cell that is not measured
+	cell   string  // key of the whole cell; "" for a cell that is not measured
+	doubt  float64 // of the pool's times (Option.Doubt)
 }
 
 // reading is a slowdown that a trial has shown.
@@ -41,7 +42,7 @@ func (d Deviations) kernel(a, b site) float64 {
 		k += d.Cores * d.Cores
 	}
 	if a.pool == b.pool {
-		k += d.Pool * d.Pool
+		k += d.Pool*d.Pool + a.doubt*b.doubt
 	}
 	if a.option == b.option {
 		k += d.Option * d.Option

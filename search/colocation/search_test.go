@@ -157,3 +157,117 @@ func TestRefusals(t *testing.T) {
 		t.Errorf("too few cores: %v", err)
 	}
 }
+
+// measured returns a search of two models with one trial, at which all latencies are at half of their
+// limits.
+func measured(t *testing.T) (*Search, Outcome) {
+	t.Helper()
+	x, err := New(two())
+	if err != nil {
+		t.Fatal(err)
+	}
+	trial, ok := x.Ask()
+	if !ok {
+		t.Fatal("no first trial")
+	}
+	o := Outcome{Trial: trial, Latencies: [][]float64{{0.025}, {0.05}, nil}}
+	x.Tell(o)
+	return x, o
+}
+
+// What is dropped is neither asked for nor the answer.
+func TestDrops(t *testing.T) {
+	t.Parallel()
+	x, o := measured(t)
+	if _, ok := x.Answer(); !ok {
+		t.Fatal("no answer after a trial within the limits")
+	}
+	x.Exclude(o.Trial.Cell)
+	if a, ok := x.Answer(); ok {
+		t.Errorf("the excluded cell is the answer: %v", a)
+	}
+	if next, ok := x.Ask(); !ok || next.key() == o.Trial.key() {
+		t.Errorf("after the exclusion it asks for %v, %v", next, ok)
+	}
+	x.Break(1, "1")
+	for _, c := range x.promising {
+		if c.Options[1] == 0 {
+			t.Errorf("%v has the option of a broken engine process", c)
+		}
+	}
+}
+
+// Options that are replaced by themselves change nothing. Slower ones lower the scale of their cells.
+func TestRevises(t *testing.T) {
+	t.Parallel()
+	x, o := measured(t)
+	before, _ := x.Ask()
+	scale := x.Scale(o.Trial.Cell, 0.5)
+	same := map[int]Option{}
+	for i, option := range x.settings.Models[1].Options {
+		same[i] = option
+	}
+	x.Revise(1, same)
+	after, _ := x.Ask()
+	if d := gocmp.Diff(before, after); d != "" {
+		t.Errorf("(-before +after):\n%s", d)
+	}
+	for i, option := range same {
+		option.Curve.Alone, option.Curve.Crowded = []float64{0.04}, []float64{0.04}
+		same[i] = option
+	}
+	x.Revise(1, same)
+	if slower := x.Scale(o.Trial.Cell, 0.5); slower >= scale {
+		t.Errorf("with twice the times the scale is %v, before %v", slower, scale)
+	}
+}
+
+// A trial that is not allowed gives way to the next best one, and nothing follows where none is.
+func TestAsksWithinBounds(t *testing.T) {
+	t.Parallel()
+	x, _ := measured(t)
+	first, _ := x.Ask()
+	other, ok := x.AskIf(func(t Trial) bool { return t.key() != first.key() })
+	if !ok || other.key() == first.key() {
+		t.Errorf("without %v it asks for %v, %v", first, other, ok)
+	}
+	if again, _ := x.Ask(); again.key() != first.key() {
+		t.Errorf("later it asks for %v", again)
+	}
+	if _, ok := x.AskIf(func(Trial) bool { return false }); ok {
+		t.Error("it asks for a trial that is not allowed")
+	}
+}
+
+// An expected curve has the doubt of its pool, which all options of the pool share.
+func TestDoubtOfAPool(t *testing.T) {
+	t.Parallel()
+	r := residuals{deviations: Deviations{Option: 0.3}}
+	doubtful := site{option: 1, pool: "a", doubt: 0.4}
+	if _, deviation := r.believe(doubtful); math.Abs(deviation-0.5) > 1e-9 {
+		t.Errorf("deviation %v, want 0.5 = √(0.3² + 0.4²)", deviation)
+	}
+	r.add(reading{site: doubtful, slowdown: 0.25, variance: 1e-9})
+	// another option of the pool has 0.4²/0.5² of the slowdown
+	if mean, _ := r.believe(site{option: 2, pool: "a", doubt: 0.4}); math.Abs(mean-0.16) > 1e-6 {
+		t.Errorf("mean %v, want 0.16", mean)
+	}
+}
+
+// Unknown latencies teach nothing, and wide intervals little.
+func TestErrorsOfLatencies(t *testing.T) {
+	t.Parallel()
+	deviation := func(latency, err float64) float64 {
+		x, err2 := New(two())
+		if err2 != nil {
+			t.Fatal(err2)
+		}
+		trial, _ := x.Ask()
+		x.Tell(Outcome{Trial: trial, Latencies: [][]float64{{latency}, {0.1}, nil}, Errors: [][]float64{{err}, {0}, nil}})
+		return x.believe(0, x.site(0, trial.Cell)).deviation
+	}
+	precise, vague, unknown := deviation(0.05, 0), deviation(0.05, 1), deviation(math.NaN(), 0)
+	if !(precise < vague && vague < unknown) {
+		t.Errorf("deviations: precise %v, vague %v, unknown %v", precise, vague, unknown)
+	}
+}

@@ -19,6 +19,9 @@ type Tuning struct {
 	// Simulated is the number of cells on shared cores, the most promising ones, that are simulated after
 	// each trial. Others are predicted from each model alone.
 	Simulated int
+	// Contenders is the number of options of all models together that are considered on shared cores, where
+	// every pair is predicted. 80 of two models make 3,200 pairs, which take 30 ms.
+	Contenders int
 	// Possible is the probability with which a cell on shared cores must exceed the leader to be simulated.
 	Possible float64
 	// Requests of each model that are counted in a simulation.
@@ -50,6 +53,6 @@ type Costs struct {
 func Default() Tuning {
 	return Tuning{
 		Deviations: Deviations{Model: 0.15, Isolation: 0.15, Cores: 0.1, Pool: 0.13, Option: 0.2, Site: 0.12, Company: 0.08},
-		Reading:    0.03, Shape: 1, Overloaded: 0.5, Best: 4, Simulated: 2, Possible: 0.05, Requests: 1000, WithoutBudget: 3e-4, WithinBudget: 1e-6,
+		Reading:    0.03, Shape: 1, Overloaded: 0.5, Best: 4, Simulated: 2, Contenders: 80, Possible: 0.05, Requests: 1000, WithoutBudget: 3e-4, WithinBudget: 1e-6,
 	}
 }

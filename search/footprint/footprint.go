@@ -125,6 +125,9 @@ func (m *Model) Add(e search.Event) {
 		p.see(footprint, r.Footprint.Batch, r.Footprint.Bytes)
 	}
 	isTold := false
+	if e.Trial.Model != "" {
+		return // the other models of the process have executed nothing
+	}
 	for i, w := range r.Windows {
 		if size, ok := e.Trial.SizeOf(i); ok && size >= before.Batch && w.Memory > 0 {
 			p.see(service, size, w.Memory)

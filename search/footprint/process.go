@@ -38,9 +38,10 @@ func (p Process) After(e search.Event, s search.Space) Process {
 	return p
 }
 
-// largest returns the largest batch that the event's trial may have made.
+// largest returns the largest batch that the event's trial may have made. A service trial of one of
+// several models counts as one of all: it has the candidate with the largest batches.
 func largest(e search.Event, s search.Space) int {
-	if e.Trial.Phase == search.PhaseService {
+	if e.Trial.Phase == search.PhaseService && e.Trial.Model == "" {
 		largest := 0
 		for i := range e.Measurement.Windows {
 			size, _ := e.Trial.SizeOf(i)

@@ -8,6 +8,7 @@ import (
 	"tuner/measure"
 	"tuner/search"
 	"tuner/search/alternating"
+	"tuner/search/colocation/explorer"
 	"tuner/search/grid"
 	"tuner/search/guided"
 	"tuner/search/quick"
@@ -21,7 +22,9 @@ const (
 	Grid   = "grid"
 	Random = "random"
 	Quick  = "quick"
-	// Alternating is the default for several models.
+	// Colocation and Alternating are for several models. The first of them that fits the goal is the
+	// default.
+	Colocation  = "colocation"
 	Alternating = "alternating"
 )
 
@@ -42,6 +45,8 @@ type Strategy struct {
 	Several bool
 	// OnlySeveral means that it searches no other spaces.
 	OnlySeveral bool
+	// OnlyScale means that it searches for the largest scale, and knows no other goal.
+	OnlyScale bool
 }
 
 // Strategies lists the strategies of campaigns, the default first.
@@ -49,6 +54,9 @@ func Strategies() []Strategy {
 	return []Strategy{
 		{Name: Guided, Reuses: true, New: func(s search.Settings, l *standings.Ledger, c *search.Candidates) Explorer {
 			return guided.New(s, l, c)
+		}},
+		{Name: Colocation, Several: true, OnlySeveral: true, OnlyScale: true, New: func(s search.Settings, l *standings.Ledger, c *search.Candidates) Explorer {
+			return explorer.New(s, l, c)
 		}},
 		{Name: Alternating, Several: true, OnlySeveral: true, New: func(s search.Settings, l *standings.Ledger, c *search.Candidates) Explorer {
 			return alternating.New(s, l, c)
@@ -66,6 +74,11 @@ func Names() []string { return names(func(s Strategy) bool { return !s.OnlySever
 
 // OfSeveral lists the strategies for several models, the default first.
 func OfSeveral() []string { return names(func(s Strategy) bool { return s.Several }) }
+
+// OfSeveralFor lists the strategies for several models that know a goal, the default first.
+func OfSeveralFor(g search.Goal) []string {
+	return names(func(s Strategy) bool { return s.Several && (!s.OnlyScale || g.SeeksScale()) })
+}
 
 func names(fits func(Strategy) bool) []string {
 	var list []string
@@ -126,6 +139,13 @@ type Explainer interface {
 type Noter interface {
 	Explorer
 	Notes() []string
+}
+
+// Separator knows what the models of one server would need on servers of their own.
+type Separator interface {
+	Explorer
+	// Apart returns that as a sentence, for an answer's load; "" if it does not know.
+	Apart(measure.Load) string
 }
 
 // mostUnbounded is the largest number of candidates of an exhaustive search without a budget: at a

@@ -94,10 +94,19 @@ func (p *Plan) Statement() []string {
 	return append(p.Verdict().Sentences(p.settings.Goal), p.Notes()...)
 }
 
-// Notes are sentences about the search itself: its sources, its omissions, the reason of its end.
+// Notes are sentences about what the answer means for several models, and about the search itself: its
+// sources, its omissions, the reason of its end.
 func (p *Plan) Notes() []string {
-	if x, ok := p.inner.(Noter); ok {
-		return x.Notes()
+	var notes []string
+	if x, ok := p.inner.(Separator); ok {
+		if answer := p.soFar().Recommended; answer != nil {
+			if text := x.Apart(answer.Load); text != "" {
+				notes = append(notes, text)
+			}
+		}
 	}
-	return nil
+	if x, ok := p.inner.(Noter); ok {
+		notes = append(notes, x.Notes()...)
+	}
+	return notes
 }

@@ -9,7 +9,8 @@ import (
 // settings, on cores of its own or on all. Its laws have nothing of a queue simulation.
 //
 // A batch of b takes (Fixed + PerItem·b)·Work / threads^0.8, and 8 % more for each other instance of
-// the model. Two things slow it down that no measurement of the model alone shows: the interference of
+// the model. More threads of its instances than cores slow all of them down in proportion, and by a
+// tenth, and so do more than the cores of its own. Two things slow it down that no measurement of the model alone shows: the interference of
 // the others' work, in caches and memory, and the cores that they take where cores are shared.
 type Colocated struct {
 	Cores int
@@ -44,7 +45,11 @@ const othersCost = 0.08
 // model is.
 func (c Colocated) Time(model int, x Setting, batch float64, busy int) float64 {
 	l := c.Laws[model]
-	return (l.Fixed + l.PerItem*batch) * x.Work / math.Pow(float64(x.Threads), 0.8) * (1 + othersCost*float64(busy-1))
+	seconds := (l.Fixed + l.PerItem*batch) * x.Work / math.Pow(float64(x.Threads), 0.8) * (1 + othersCost*float64(busy-1))
+	if asked := busy * x.Threads; asked > c.Cores {
+		seconds *= float64(asked) / float64(c.Cores) / 0.9
+	}
+	return seconds
 }
 
 // P99 returns the latencies of all models at a scale, in s. cores are those of each; nil: all share all
@@ -63,9 +68,12 @@ func (c Colocated) P99(settings []Setting, cores []int, scale float64) []float64
 			}
 		}
 		slow := (1 + c.Interference*others/float64(c.Cores)) * c.unknown(i, x, cores)
-		if own := float64(x.Instances * x.Threads); cores == nil { // all have the same share of what they ask for
-			slow *= max(1, (own+others)/float64(c.Cores)) / max(1, own/float64(c.Cores))
+		own := float64(x.Instances * x.Threads)
+		asked, on := own+others, float64(c.Cores) // all have the same share of what they ask for
+		if cores != nil {
+			asked, on = own, float64(cores[i])
 		}
+		slow *= max(1, asked/on) / max(1, own/float64(c.Cores))
 		list[i] = c.latency(i, x, scale, slow)
 	}
 	return list

@@ -218,13 +218,26 @@ func runner() []Field {
 	}
 }
 
+// strategies is the type of a strategy. Its examples are those of one model.
+func strategies() Type {
+	var all []string
+	for _, s := range plan.Strategies() {
+		all = append(all, s.Name)
+	}
+	t := words(all...)
+	t.Good = plan.Names()
+	return t
+}
+
 // searchFields lists the fields of the section search.
 func searchFields() []Field {
 	longest := 30 * day
 	return []Field{
-		{Name: "strategy", Type: words(plan.Names()...), Default: plan.Guided,
+		{Name: "strategy", Type: strategies(), Default: plan.Guided,
 			Meaning: "`guided` learns how long batches take, predicts every configuration at every load, and measures where the best may be. `grid` measures every combination. `random` measures them in random order. " +
-				"`quick` is Model Analyzer's hill climb over `max_batch_size` and `instance_count`, with every other knob at its first value."},
+				"`quick` is Model Analyzer's hill climb over `max_batch_size` and `instance_count`, with every other knob at its first value. " +
+				"With `models` the default is `colocation`, which measures each model alone, predicts all together, and measures the best of them. For other objectives than the scale it is `alternating`, " +
+				"which improves the configuration of one model at a time."},
 		{Name: "budget", Type: duration(time.Second, longest), Default: "10m",
 			Meaning: "The search ends after this time. It begins no trial that is expected to end later, and finishes a trial that takes longer. A trial that hangs is ended. The limit is 2 minutes for loading a model, " +
 				"and for the first answers of new sessions. Later it is 10 s without an answer, or 20 times the longest latency.",

@@ -1,0 +1,190 @@
+package explorer
+
+import (
+	"math"
+	"slices"
+
+	"tuner/measure"
+	"tuner/measure/stats"
+	"tuner/search"
+	"tuner/search/colocation"
+	"tuner/search/guided/pools"
+)
+
+// joined returns the joint candidate of each model's configuration. Where all equal the default's, it is
+// the default.
+func (x *Explorer) joined(server search.Candidate, own []search.Candidate) search.Candidate {
+	isShared := true
+	if v, has := server.Get(search.KnobIsolation); has {
+		isShared = v == search.IsolationShared
+	}
+	isDefault := isShared
+	var settings []search.Setting
+	if i := slices.IndexFunc(x.settings.Space.Server, func(k search.Knob) bool { return k.Name == search.KnobIsolation }); i >= 0 && isShared {
+		server = server.With(search.KnobIsolation, search.IsolationShared)
+	}
+	settings = append(settings, server.Settings()...)
+	for i, p := range x.parts {
+		isDefault = isDefault && p.isDefault(own[i])
+		for _, s := range p.named(own[i]).Settings() {
+			settings = append(settings, search.Setting{Knob: search.JoinKnob(p.name, s.Knob), Value: s.Value})
+		}
+	}
+	if isDefault {
+		return search.Candidate{}
+	}
+	return search.NewCandidate(settings...)
+}
+
+// candidateOf returns the joint candidate of a cell.
+func (x *Explorer) candidateOf(c colocation.Cell) search.Candidate {
+	own := make([]search.Candidate, len(x.parts))
+	for i, p := range x.parts {
+		own[i] = p.options[c.Options[i]].candidate
+	}
+	return x.joined(serverOf(c), own)
+}
+
+// serverOf returns the settings of the server in a cell.
+func serverOf(c colocation.Cell) search.Candidate {
+	if c.Cores == nil {
+		return search.Candidate{}
+	}
+	return search.NewCandidate(search.Setting{Knob: search.KnobIsolation, Value: search.DividedCores(c.Cores)})
+}
+
+// cellOf returns the cell of a joint candidate; false for one that is none of the search's, such as a
+// default that equals no option.
+func (x *Explorer) cellOf(c search.Candidate) (colocation.Cell, bool) {
+	cell := colocation.Cell{Options: make([]int, len(x.parts))}
+	for i, p := range x.parts {
+		at, known := p.index[p.own(c).Key()]
+		if !known {
+			return cell, false
+		}
+		cell.Options[i] = at
+	}
+	if v, has := c.Get(search.KnobIsolation); has {
+		cell.Cores, _ = v.Divided()
+	}
+	return cell, true
+}
+
+// action returns the action of a trial of the search. Engine processes whose service times are not
+// measured get a service trial first, in the process of the trial.
+func (x *Explorer) action(t colocation.Trial) search.Action {
+	own := make([]*pools.Pool, len(x.parts))
+	for i, p := range x.parts {
+		own[i] = p.options[t.Options[i]].pool
+	}
+	for i, p := range x.parts {
+		if p.missing(own[i]) > 0 {
+			return x.service(i, p.opening(own[i], "service times of an engine process that may be better"), own, serverOf(t.Cell))
+		}
+	}
+	c := x.candidateOf(t.Cell)
+	trial := x.settings.Trial(c, x.level(c, t), search.PhaseSearch)
+	trial.Windows = x.windows(trial)
+	return search.Action{Trial: trial, Why: t.Why}
+}
+
+// level returns the level of the axis at which a cell is measured: the nearest one to the scale of the
+// search. The leader is measured first at the highest level that it surely keeps, for that is the answer
+// if nothing better is found.
+func (x *Explorer) level(c search.Candidate, t colocation.Trial) float64 {
+	axis := x.settings.Space.Load
+	if answer, leads := x.search.Answer(); leads && slices.Equal(answer.Options, t.Options) && slices.Equal(answer.Cores, t.Cores) {
+		sure := axis.AtMost(answer.Scale)
+		isTried := false
+		for _, p := range x.ledger.Points(c) {
+			isTried = isTried || p.Level == sure
+		}
+		if !isTried {
+			return sure
+		}
+	}
+	below, above := axis.AtMost(t.Scale), axis.AtLeast(t.Scale)
+	if t.Scale*t.Scale < below*above {
+		return below
+	}
+	return above
+}
+
+// wanted is the number of requests of each model that a trial should have: with fewer, a percentile
+// varies by more than the windows of two trials do.
+const wanted = 300
+
+// windows returns the number of a trial's windows: as many as a launch before them is worth, and as the
+// model with the fewest requests needs.
+func (x *Explorer) windows(t search.Trial) int {
+	n := 1.0
+	if t.Candidate.PoolKey() != x.last.PoolKey() {
+		n = math.Sqrt(x.clock.costs().Launch.Seconds() / t.Window.Seconds())
+	}
+	for _, p := range x.parts {
+		if rate := t.Load.Of(p.name).RequestRate; rate > 0 {
+			n = max(n, wanted/(rate*t.Window.Seconds()))
+		}
+	}
+	return int(min(max(math.Round(n), 1), search.MostWindows))
+}
+
+// learn tells the search the outcome of a trial of all models.
+func (x *Explorer) learn(e search.Event) {
+	cell, known := x.cellOf(e.Trial.Candidate)
+	if !known || e.Measurement.Failure != nil {
+		return
+	}
+	o := colocation.Outcome{Trial: colocation.Trial{Cell: cell, Scale: e.Trial.Load.Level()}}
+	isUnknown := false
+	for _, p := range x.parts {
+		latencies, errors := p.latencies(e.Measurement)
+		o.Latencies, o.Errors = append(o.Latencies, latencies), append(o.Errors, errors)
+		isUnknown = isUnknown || slices.ContainsFunc(latencies, math.IsNaN)
+	}
+	x.search.Tell(o)
+	if isUnknown || x.isIncurable(e) {
+		x.search.Exclude(cell)
+	}
+}
+
+// isIncurable reports whether a trial misses a limit that no lower load cures: on memory.
+func (x *Explorer) isIncurable(e search.Event) bool {
+	points := x.ledger.Points(e.Trial.Candidate)
+	return len(points) > 0 && slices.ContainsFunc(points[len(points)-1].Misses, func(m search.Miss) bool { return search.IsMemory(m.Constraint.Metric) })
+}
+
+// latencies returns what a measurement shows of a model's limited latencies, with the standard
+// deviations of their logarithms. A model that answers less than half of its requests is beyond its
+// capacity.
+func (p *part) latencies(m measure.Measurement) (latencies, errors []float64) {
+	own := m.Of(p.name)
+	scheduled, answered := 0, 0
+	for _, w := range own.Windows {
+		scheduled, answered = scheduled+w.Scheduled, answered+w.Requests
+	}
+	for _, l := range p.limits {
+		e, ok := m.Estimate(l.Metric.Of(p.name))
+		switch {
+		case ok && e.Value > 0:
+		case 2*answered < scheduled:
+			e = measure.Estimate{Value: math.Inf(1)}
+		default:
+			e = measure.Estimate{Value: math.NaN()}
+		}
+		latencies, errors = append(latencies, e.Value), append(errors, deviation(e))
+	}
+	return latencies, errors
+}
+
+// deviation returns the standard deviation of an estimate's logarithm from its interval; 0 if it has
+// none. An interval without an upper end is as wide on both sides.
+func deviation(e measure.Estimate) float64 {
+	if !(e.Lo > 0) || math.IsInf(e.Value, 0) || math.IsNaN(e.Value) {
+		return 0
+	}
+	if math.IsInf(e.Hi, 0) || math.IsNaN(e.Hi) || e.Hi <= 0 {
+		return math.Log(e.Value/e.Lo) / stats.Half95
+	}
+	return math.Log(e.Hi/e.Lo) / (2 * stats.Half95)
+}
