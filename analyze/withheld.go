@@ -16,6 +16,8 @@ type Withheld struct {
 	// (measure.Withheld). It is learned from trials of the same configuration and load. Deviation
 	// is its standard deviation. Both are 0 if it could not be learned.
 	Slope, Deviation float64
+	// GPU is the largest share of a window in which other programs computed on a GPU of the engine.
+	GPU float64
 }
 
 // newWithheld sums up the withheld time of the trials under a load.
@@ -31,6 +33,7 @@ func newWithheld(space search.Space, events []search.Event) Withheld {
 		instances := space.Instances(e.Trial.Candidate)
 		for _, one := range e.Measurement.Whole().Windows {
 			m := measure.Measurement{Windows: []measure.Window{one}}
+			w.GPU = max(w.GPU, one.ForeignGPU())
 			w.Others = w.With(one, withheld.Of(space, e.Trial.Candidate, instances, m).Taken())
 		}
 		if rate, ok := e.Measurement.Value(measure.Throughput); ok && rate > 0 && e.Measurement.Failure == nil {

@@ -13,6 +13,8 @@ func (f Flag) Text() string {
 		return "the hypervisor took more than 1 % of the CPU time"
 	case FlagForeign:
 		return "other processes used more than 10 % of the CPU time"
+	case FlagForeignGPU:
+		return "other programs computed on the engine's GPU for more than 10 % of the time"
 	case FlagThrottled:
 		return "the CPU quota stopped engine or clients for more than 1 % of the CPU time"
 	case FlagUnsteady:
@@ -35,4 +37,13 @@ func (f Flag) Text() string {
 		return "throughput wanders: the interval may be too narrow"
 	}
 	return string(f)
+}
+
+// IsOfMachine reports whether a flag concerns the machine, and not load or server.
+func (f Flag) IsOfMachine() bool {
+	switch f {
+	case FlagSteal, FlagForeign, FlagForeignGPU, FlagThrottled, FlagFrequency:
+		return true
+	}
+	return false
 }

@@ -12,6 +12,19 @@ type GPUWindow struct {
 	MemoryUsed  int64   `json:"memory_used" jsonschema:"minimum=0"`
 	MemoryTotal int64   `json:"memory_total" jsonschema:"minimum=0"` // memory of the GPU, in bytes
 	Energy      float64 `json:"energy" jsonschema:"minimum=0"`       // energy that it used, in J
+	// share of the time in which other programs computed on it, 0..1, if the engine computed on it
+	// too; absent without any, or if the driver does not report it
+	Foreign float64 `json:"foreign,omitempty" jsonschema:"minimum=0,maximum=1"`
+}
+
+// ForeignGPU returns the largest share of the window in which other programs computed on a GPU of the
+// engine, 0..1.
+func (w Window) ForeignGPU() float64 {
+	most := 0.0
+	for _, g := range w.GPUs {
+		most = max(most, g.Foreign)
+	}
+	return most
 }
 
 // Plus combines the figures of g, which took seconds, with those of a later window, which took
@@ -19,6 +32,7 @@ type GPUWindow struct {
 func (g GPUWindow) Plus(seconds float64, later GPUWindow, laterSeconds float64) GPUWindow {
 	mean := func(a, b float64) float64 { return (a*seconds + b*laterSeconds) / (seconds + laterSeconds) }
 	later.Utilization, later.Power = mean(g.Utilization, later.Utilization), mean(g.Power, later.Power)
+	later.Foreign = mean(g.Foreign, later.Foreign)
 	later.MemoryUsed, later.Energy = max(g.MemoryUsed, later.MemoryUsed), g.Energy+later.Energy
 	return later
 }

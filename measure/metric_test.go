@@ -91,8 +91,8 @@ func TestErrorRateCountsWhatWasDropped(t *testing.T) {
 func TestGPUsAndEnergy(t *testing.T) {
 	t.Parallel()
 	m := Measurement{Windows: []Window{
-		{Duration: time.Second, Inferences: 100, CPUEnergy: 20, GPUs: []GPUWindow{{"A", 0.2, 100, 5e9, 8e9, 100}}},
-		{Duration: 3 * time.Second, Inferences: 300, CPUEnergy: 60, GPUs: []GPUWindow{{"A", 0.6, 200, 4e9, 8e9, 600}, {"B", 0, 50, 2e9, 8e9, 150}}},
+		{Duration: time.Second, Inferences: 100, CPUEnergy: 20, GPUs: []GPUWindow{{UUID: "A", Utilization: 0.2, Power: 100, MemoryUsed: 5e9, MemoryTotal: 8e9, Energy: 100}}},
+		{Duration: 3 * time.Second, Inferences: 300, CPUEnergy: 60, GPUs: []GPUWindow{{UUID: "A", Utilization: 0.6, Power: 200, MemoryUsed: 4e9, MemoryTotal: 8e9, Energy: 600}, {UUID: "B", Utilization: 0, Power: 50, MemoryUsed: 2e9, MemoryTotal: 8e9, Energy: 150}}},
 	}}
 	for metric, want := range map[Metric]float64{
 		GPUMemory:      6e9,                         // the second window's 4 + 2 GB
@@ -104,7 +104,7 @@ func TestGPUsAndEnergy(t *testing.T) {
 			t.Errorf("%s is %+v, %t, want %v", metric, e, ok, want)
 		}
 	}
-	want := []GPUWindow{{"A", 0.5, 175, 5e9, 8e9, 700}, {"B", 0, 50, 2e9, 8e9, 150}}
+	want := []GPUWindow{{UUID: "A", Utilization: 0.5, Power: 175, MemoryUsed: 5e9, MemoryTotal: 8e9, Energy: 700}, {UUID: "B", Utilization: 0, Power: 50, MemoryUsed: 2e9, MemoryTotal: 8e9, Energy: 150}}
 	if diff := cmp.Diff(want, m.GPUs(), cmpopts.EquateApprox(1e-12, 0)); diff != "" {
 		t.Errorf("each GPU (-want +got):\n%s", diff)
 	}

@@ -201,6 +201,8 @@ const (
 	FlagClientCPU Flag = "client_cpu" // the load generator itself was short of CPU time
 	FlagSteal     Flag = "steal"      // the hypervisor took more than 1 % of the CPU time
 	FlagForeign   Flag = "foreign"    // other processes used more than 10 % of the CPU time
+	// other programs computed for more than 10 % of the time on a GPU on which the engine computed
+	FlagForeignGPU Flag = "foreign_gpu"
 	// the cgroup's CPU quota stopped threads for more than 1 % of the CPU time
 	FlagThrottled Flag = "throttled"
 	FlagUnsteady  Flag = "unsteady" // throughput still had a trend after warm-up

@@ -18,7 +18,7 @@ func TestWindowJSONRoundTrip(t *testing.T) {
 		Scheduled: 7, Late: 1, Dropped: 1, TimedOut: 1, SendDelay: histogram(ms), InFlight: 1.5, Responses: 4,
 		Server: ServerStats{Requests: 3, Success: 12 * ms, Failures: 1, CacheHits: 2, CacheMisses: 1, CacheHit: ms, CacheMiss: 2 * ms,
 			Batches: []BatchStat{{Size: 2, Executions: 1, ComputeInfer: ms}}},
-		Frequency: 0.99, GPUs: []GPUWindow{{"GPU-1", 0.5, 200, 1 << 30, 80 << 30, 190}}, CPUEnergy: 61.5, Flags: []Flag{FlagLate}, Turn: true,
+		Frequency: 0.99, GPUs: []GPUWindow{{UUID: "GPU-1", Utilization: 0.5, Power: 200, MemoryUsed: 1 << 30, MemoryTotal: 80 << 30, Energy: 190, Foreign: 0.1}}, CPUEnergy: 61.5, Flags: []Flag{FlagLate}, Turn: true,
 	}
 	text, err := json.Marshal(want)
 	if err != nil {

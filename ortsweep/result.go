@@ -109,14 +109,8 @@ func isSynthetic(v journal.Variant) bool {
 // flagText returns the meaning of a window's flag for a sweep's figures; "" if it has none.
 func flagText(f measure.Flag) string {
 	switch f {
-	case measure.FlagForeign:
-		return "other processes used more than 10 % of the CPU time"
-	case measure.FlagSteal:
-		return "the hypervisor took more than 1 % of the CPU time"
-	case measure.FlagThrottled:
-		return measure.FlagThrottled.Text()
-	case measure.FlagErrors:
-		return "requests failed"
+	case measure.FlagForeign, measure.FlagForeignGPU, measure.FlagSteal, measure.FlagThrottled, measure.FlagErrors:
+		return f.Text()
 	case measure.FlagClientCPU:
 		return "the clients were short of CPU time"
 	}

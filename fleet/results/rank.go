@@ -147,7 +147,7 @@ func disturbed(r analyze.Result) float64 {
 	for _, c := range r.Configs {
 		for _, p := range c.Points {
 			all++
-			if slices.ContainsFunc(p.Flags, isOfMachine) {
+			if slices.ContainsFunc(p.Flags, measure.Flag.IsOfMachine) {
 				flagged++
 			}
 		}
@@ -156,10 +156,6 @@ func disturbed(r analyze.Result) float64 {
 		return 0
 	}
 	return float64(flagged) / float64(all)
-}
-
-func isOfMachine(f measure.Flag) bool {
-	return slices.Contains([]measure.Flag{measure.FlagSteal, measure.FlagForeign, measure.FlagThrottled, measure.FlagFrequency}, f)
 }
 
 // order orders the rows and makes the sentences.

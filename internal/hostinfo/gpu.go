@@ -32,6 +32,9 @@ type GPUUsage struct {
 	MemoryTotal, MemoryUsed int64   // bytes
 	Power, PowerLimit       float64 // watts
 	Energy                  float64 // joules since the driver was loaded
+	// share of the driver's last period in which a process computed, 0 to 1, of all processes that are
+	// on the GPU; nil: unknown
+	Processes map[int]float64
 }
 
 // GPUReader reads the usage of the GPUs that ReadGPUs lists, any number of times. It keeps the

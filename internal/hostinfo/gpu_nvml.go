@@ -8,6 +8,7 @@ import (
 	"os"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/NVIDIA/go-nvml/pkg/nvml"
 )
@@ -78,6 +79,16 @@ type device struct {
 	uuid   string
 	// the driver has GetMemoryInfo_v2; calling a missing function would end the process
 	hasMemoryV2 bool
+	// the driver has GetProcessUtilization, and its processes have the numbers that they have here
+	seesProcesses bool
+	seen          uint64 // time of the newest sample of a process, in µs since 1970
+	computed      map[int]computed
+}
+
+// computed is the newest sample of a process.
+type computed struct {
+	share float64 // of the driver's period, 0 to 1
+	at    time.Time
 }
 
 // openDevices opens the GPUs that CUDA programs see, in their order. The notes say which are left
@@ -99,11 +110,21 @@ func openDevices(library nvml.Interface, count int, environment lookup) (devices
 		}
 		devices = visible
 	}
-	hasMemoryV2 := library.Extensions().LookupSymbol("nvmlDeviceGetMemoryInfo_v2") == nil
+	has := func(symbol string) bool { return library.Extensions().LookupSymbol(symbol) == nil }
+	hasMemoryV2, seesProcesses := has("nvmlDeviceGetMemoryInfo_v2"), has("nvmlDeviceGetProcessUtilization") && inFirstNamespace()
 	for i := range devices {
-		devices[i].hasMemoryV2 = hasMemoryV2
+		devices[i].hasMemoryV2, devices[i].seesProcesses = hasMemoryV2, seesProcesses
+		devices[i].computed = map[int]computed{}
 	}
 	return devices, notes
+}
+
+// inFirstNamespace reports whether this process sees processes by the numbers that the driver has for
+// them. In a container's namespace it does not.
+func inFirstNamespace() bool {
+	const first = "pid:[4026531836]" // PROC_PID_INIT_INO of Linux
+	namespace, err := os.Readlink("/proc/self/ns/pid")
+	return err == nil && namespace == first
 }
 
 // identify reads the identity of a GPU handle from NVML. A GPU without a UUID cannot be told from
@@ -170,8 +191,8 @@ func newReader(library nvml.Interface, environment lookup) (*GPUReader, string) 
 	return &GPUReader{
 		read: func() []GPUUsage {
 			var usages []GPUUsage
-			for _, d := range devices {
-				if usage, result := d.usage(); result == nvml.SUCCESS {
+			for i := range devices {
+				if usage, result := devices[i].usage(); result == nvml.SUCCESS {
 					usages = append(usages, usage)
 				}
 			}
@@ -182,7 +203,7 @@ func newReader(library nvml.Interface, environment lookup) (*GPUReader, string) 
 }
 
 // usage reads the current figures of the GPU. The result is a failure if the GPU is gone.
-func (d device) usage() (GPUUsage, nvml.Return) {
+func (d *device) usage() (GPUUsage, nvml.Return) {
 	memory, result := d.memory()
 	if result != nvml.SUCCESS {
 		return GPUUsage{}, result
@@ -197,7 +218,50 @@ func (d device) usage() (GPUUsage, nvml.Return) {
 	u.PowerLimit = fromMilli(uint64(limit), result)
 	energy, result := d.GetTotalEnergyConsumption()
 	u.Energy = fromMilli(energy, result)
+	u.Processes = d.processes(time.Now())
 	return u, nvml.SUCCESS
+}
+
+// longestPeriod is the driver's longest period of samples (NVML's nvmlUtilization_t). A sample says
+// nothing of later times.
+const longestPeriod = time.Second
+
+// processes reads what GPUUsage.Processes has. At each end of its period, the driver takes a sample of
+// one or more processes that computed. Between these, and for processes of which it took none, the last
+// samples hold.
+func (d *device) processes(now time.Time) map[int]float64 {
+	if !d.seesProcesses {
+		return nil
+	}
+	present, result := d.GetComputeRunningProcesses()
+	if result != nvml.SUCCESS {
+		return nil
+	}
+	samples, result := d.GetProcessUtilization(d.seen)
+	// not found: nothing computed since; of an insufficient size: the same, of drivers before release 470
+	if result != nvml.SUCCESS && result != nvml.ERROR_NOT_FOUND && (result != nvml.ERROR_INSUFFICIENT_SIZE || len(samples) > 0) {
+		return nil
+	}
+	seen := d.seen
+	for _, s := range samples {
+		// drivers also return old samples, and shares without a meaning (DCGM's issue 83)
+		if s.TimeStamp > d.seen && s.SmUtil <= 100 {
+			d.computed[int(s.Pid)], seen = computed{float64(s.SmUtil) / 100, now}, max(seen, s.TimeStamp)
+		}
+	}
+	d.seen = seen
+	shares := map[int]float64{}
+	for _, p := range present {
+		shares[int(p.Pid)] = 0
+	}
+	for pid, c := range d.computed {
+		if _, isPresent := shares[pid]; !isPresent || now.Sub(c.at) > longestPeriod {
+			delete(d.computed, pid)
+			continue
+		}
+		shares[pid] = c.share
+	}
+	return shares
 }
 
 func fromMilli(n uint64, result nvml.Return) float64 {

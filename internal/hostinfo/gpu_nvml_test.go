@@ -6,6 +6,7 @@ import (
 	"errors"
 	"math"
 	"testing"
+	"time"
 
 	"github.com/NVIDIA/go-nvml/pkg/nvml"
 	"github.com/NVIDIA/go-nvml/pkg/nvml/mock"
@@ -155,6 +156,46 @@ func TestGPUReader(t *testing.T) {
 	if got := reader.Read(); got != nil || note != "no NVIDIA driver" || len(m.ShutdownCalls()) != 1 {
 		t.Errorf("no library: got %v, note %q, shut down %d times", got, note, len(m.ShutdownCalls()))
 	}
+}
+
+// A process that is on the GPU has the share of its last sample, as long as the driver's period. Samples
+// that were seen before, shares without a meaning, and processes that are gone do not count.
+func TestProcesses(t *testing.T) {
+	t.Parallel()
+	var samples []nvml.ProcessUtilizationSample
+	present, begin := []uint32{1, 2, 3}, time.Now()
+	result, asked := nvml.SUCCESS, uint64(0)
+	d := device{seesProcesses: true, computed: map[int]computed{}, Device: &mock.Device{
+		GetProcessUtilizationFunc: func(since uint64) ([]nvml.ProcessUtilizationSample, nvml.Return) {
+			asked = since
+			return samples, result
+		},
+		GetComputeRunningProcessesFunc: func() (list []nvml.ProcessInfo, _ nvml.Return) {
+			for _, pid := range present {
+				list = append(list, nvml.ProcessInfo{Pid: pid})
+			}
+			return list, nvml.SUCCESS
+		},
+	}}
+	check := func(name string, seconds float64, since uint64, want map[int]float64) {
+		t.Helper()
+		got := d.processes(begin.Add(time.Duration(seconds * float64(time.Second))))
+		if diff := cmp.Diff(want, got, cmpopts.EquateApprox(0, 1e-12)); diff != "" || asked != since {
+			t.Errorf("%s: asked for samples since %d, want %d\n%s", name, asked, since, diff)
+		}
+	}
+	samples = []nvml.ProcessUtilizationSample{{Pid: 1, TimeStamp: 5_000_000, SmUtil: 40}, {Pid: 2, TimeStamp: 5_200_000, SmUtil: 100}}
+	check("two of three compute", 5.3, 0, map[int]float64{1: 0.4, 2: 1, 3: 0})
+	samples = []nvml.ProcessUtilizationSample{{Pid: 1, TimeStamp: 5_100_000, SmUtil: 9}, {Pid: 2, TimeStamp: 5_700_000, SmUtil: 7}, {Pid: 3, TimeStamp: 5_700_000, SmUtil: 2147483632}}
+	check("an old sample, a new one and a senseless one", 5.8, 5_200_000, map[int]float64{1: 0.4, 2: 0.07, 3: 0})
+	samples, result = nil, nvml.ERROR_NOT_FOUND
+	check("the first is too old", 6.4, 5_700_000, map[int]float64{1: 0, 2: 0.07, 3: 0})
+	present = present[:1]
+	check("the second has ended", 6.5, 5_700_000, map[int]float64{1: 0})
+	result = nvml.ERROR_NOT_SUPPORTED
+	check("a part of a GPU", 6.6, 5_700_000, nil)
+	d.seesProcesses = false
+	check("in a container", 6.7, 5_700_000, nil)
 }
 
 // A fact that a GPU does not report is unknown. A lost GPU is mentioned in the note, and later ones

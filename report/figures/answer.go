@@ -224,19 +224,24 @@ func assumedText(r analyze.Result) string {
 // machine uses about as much itself.
 const leastWithheld = 0.01
 
-// WithheldText says how much CPU time others used during the campaign; "" where that is not known.
+// WithheldText says how much CPU time others used during the campaign, and whether other programs used
+// the GPU; "" where that is not known.
 // isMuch means that it is a reason to doubt the figures: throughput falls in proportion, and two
 // configurations that differ by less count as equal.
 func WithheldText(r analyze.Result) (text string, isMuch bool) {
-	switch w := r.Withheld; {
+	w, machine, gpu := r.Withheld, "a quiet machine", ""
+	if w.GPU >= leastWithheld {
+		machine, gpu = "quiet CPUs", fmt.Sprintf("; other programs computed on the GPU for up to %.0f %% of a window", 100*w.GPU)
+	}
+	switch {
 	case r.Recorded != "" || r.Header.Server != nil && r.Header.Server.Mode == spec.RunnerRemote:
 		return "", false
 	case w.Most < leastWithheld:
-		return "a quiet machine", false
+		return machine + gpu, false
 	case w.Mean < leastWithheld:
-		return fmt.Sprintf("a quiet machine, except for a window in which others used %.0f %% of the CPU time", 100*w.Most), false
+		return fmt.Sprintf("%s, except for a window in which others used %.0f %% of the CPU time%s", machine, 100*w.Most, gpu), false
 	default:
-		return fmt.Sprintf("others use %.0f %% of the CPU time, the average while measuring (%.0f %% in the worst window)", 100*w.Mean, 100*w.Most), true
+		return fmt.Sprintf("others use %.0f %% of the CPU time, the average while measuring (%.0f %% in the worst window)%s", 100*w.Mean, 100*w.Most, gpu), true
 	}
 }
 

@@ -12,7 +12,7 @@ import (
 // Bounds of the validity flags (see package measure).
 const (
 	mostSteal     = 0.01 // share of the CPU time that this process may use
-	mostForeign   = 0.10 // share of the CPU time that this process may use
+	mostForeign   = 0.10 // share of the CPU time that this process may use, and of a GPU's time
 	mostThrottled = 0.01 // share of the allowed processors' time
 	mostClientCPU = 0.80 // share of the CPU time that this process may use
 	mostDrift     = 0.03 // share of the clock
@@ -73,6 +73,9 @@ func flags(w measure.Window, between time.Duration) []measure.Flag {
 	}
 	if w.Foreign > mostForeign {
 		flags = append(flags, measure.FlagForeign)
+	}
+	if w.ForeignGPU() > mostForeign {
+		flags = append(flags, measure.FlagForeignGPU)
 	}
 	if w.Throttled > mostThrottled {
 		flags = append(flags, measure.FlagThrottled)

@@ -102,6 +102,8 @@ func TestFlags(t *testing.T) {
 		"client CPU":       {measure.Window{ClientCPU: all * 9 / 10}, []measure.Flag{measure.FlagClientCPU}},
 		"steal":            {measure.Window{Steal: 0.011}, []measure.Flag{measure.FlagSteal}},
 		"foreign":          {measure.Window{Foreign: 0.11}, []measure.Flag{measure.FlagForeign}},
+		"GPUs":             {measure.Window{GPUs: []measure.GPUWindow{{Foreign: 0.1}, {}}}, nil},
+		"foreign GPU":      {measure.Window{GPUs: []measure.GPUWindow{{}, {Foreign: 0.11}}}, []measure.Flag{measure.FlagForeignGPU}},
 		"throttled":        {measure.Window{Throttled: 0.011}, []measure.Flag{measure.FlagThrottled}},
 		"slower":           {measure.Window{Frequency: 0.969}, []measure.Flag{measure.FlagFrequency}},
 		"faster":           {measure.Window{Frequency: 1.031}, []measure.Flag{measure.FlagFrequency}},

@@ -15,6 +15,7 @@ type sample struct {
 	frequency float64 // Hz; 0: unknown
 	memory    int64   // bytes; 0: unknown
 	gpus      []hostinfo.GPUUsage
+	own       []int // processes of server and clients
 }
 
 // lap gathers the samples between two readings.
@@ -35,6 +36,9 @@ type gpuLap struct {
 	from  float64   // joules on the counter when the lap began
 	busy  integral  // integral of the utilisation
 	power integral
+	// share of the time in which others computed
+	others integral
+	isOwn  bool // the server or the clients were on the GPU in a sample
 }
 
 // integral is the integral of a figure over the time in which it was known. seconds is that time.
@@ -71,12 +75,23 @@ func (l *lap) addSample(s sample) {
 			i = len(l.gpus)
 			l.gpus = append(l.gpus, gpuLap{at: s.at, from: usage.Energy})
 		}
-		l.gpus[i].addUsage(usage, s.at)
+		l.gpus[i].addUsage(usage, s.own, s.at)
 	}
 }
 
-func (g *gpuLap) addUsage(usage hostinfo.GPUUsage, at time.Time) {
+func (g *gpuLap) addUsage(usage hostinfo.GPUUsage, own []int, at time.Time) {
 	seconds := at.Sub(g.at).Seconds()
+	if usage.Processes != nil {
+		others := 0.0
+		for pid, share := range usage.Processes {
+			if slices.Contains(own, pid) {
+				g.isOwn = true
+			} else {
+				others += share
+			}
+		}
+		g.others.addValue(min(1, others), seconds)
+	}
 	g.busy.addValue(usage.Utilization, seconds)
 	g.power.addValue(usage.Power, seconds)
 	g.used = max(g.used, usage.MemoryUsed)
@@ -110,6 +125,9 @@ func (g gpuLap) window() measure.GPUWindow {
 	}
 	if counted := g.last.Energy - g.from; counted >= 0 {
 		w.Energy = counted
+	}
+	if g.isOwn {
+		w.Foreign = g.others.mean(0)
 	}
 	return w
 }

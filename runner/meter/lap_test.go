@@ -78,6 +78,39 @@ func TestLapOfAGPUThatTellsLittle(t *testing.T) {
 	l.endAs(t, "no sample")
 }
 
+// Others count on a GPU on which the engine computes, as means over the time in which the driver told.
+func TestOthersOnAGPU(t *testing.T) {
+	t.Parallel()
+	const engine, other, another = 7, 8, 9
+	var l lap
+	add := func(seconds float64, processes map[int]float64) {
+		u := gpu("A", 0, 0, 0, 0)
+		u.Processes = processes
+		l.addSample(sample{at: at(seconds), gpus: []hostinfo.GPUUsage{u}, own: []int{5, engine}})
+	}
+	check := func(name string, want float64) {
+		t.Helper()
+		if _, _, gpus := l.end(); math.Abs(gpus[0].Foreign-want) > 1e-12 {
+			t.Errorf("%s: others %g, want %g", name, gpus[0].Foreign, want)
+		}
+	}
+	add(0, nil)
+	add(1, map[int]float64{engine: 0.5, other: 0.2, another: 0.1})
+	add(4, map[int]float64{engine: 0.5})
+	check("0.3 in one of four seconds", 0.075)
+	add(5, map[int]float64{engine: 0.5, other: 0.9, another: 0.9})
+	check("not more than the whole", 1)
+	add(6, nil)
+	add(7, map[int]float64{engine: 0.5, other: 0.2})
+	check("only where it is known", 0.2)
+	add(8, map[int]float64{other: 0.2})
+	check("a GPU that the engine does not use", 0)
+	add(9, map[int]float64{other: 0.2, engine: 0})
+	check("of whose computing the driver has no sample", 0.2)
+	add(10, map[int]float64{})
+	check("nobody", 0)
+}
+
 func TestLapOfClockAndMemory(t *testing.T) {
 	t.Parallel()
 	var l lap

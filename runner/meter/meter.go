@@ -13,6 +13,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"slices"
 	"sync"
 	"syscall"
 	"time"
@@ -197,6 +198,9 @@ func (m *Meter) sample(ctx context.Context, timeout time.Duration) error {
 	defer m.mu.Unlock()
 	seen, err := m.sampleGPUs(ctx, timeout)
 	s := sample{at: time.Now(), gpus: seen.gpus}
+	if slices.ContainsFunc(seen.gpus, func(g hostinfo.GPUUsage) bool { return len(g.Processes) > 0 }) {
+		s.own = append(hostinfo.Tree(os.Getpid()), m.pids...)
+	}
 	s.frequency, _ = hostinfo.Frequency() // 0 if the system has no such figure
 	switch {
 	case len(m.pids) > 0:

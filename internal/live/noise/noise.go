@@ -27,7 +27,7 @@ func With(n live.Noise, windows []measure.Window) live.Noise {
 			next.Drift = w.Frequency - 1
 		}
 		for _, f := range w.Flags {
-			if text := f.Text(); isNoise(f) && !slices.Contains(next.Spoilt, text) {
+			if text := f.Text(); f.IsOfMachine() && !slices.Contains(next.Spoilt, text) {
 				next.Spoilt = append(next.Spoilt, text)
 			}
 		}
@@ -38,13 +38,4 @@ func With(n live.Noise, windows []measure.Window) live.Noise {
 	next.IsKnown, next.Steal, next.Others = true, next.Steal/total, next.Others/total
 	next.History = newest(append(slices.Clone(n.History), next.Steal+next.Others))
 	return next
-}
-
-// isNoise reports whether a flag concerns the machine, and not load or server.
-func isNoise(f measure.Flag) bool {
-	switch f {
-	case measure.FlagSteal, measure.FlagForeign, measure.FlagThrottled, measure.FlagFrequency:
-		return true
-	}
-	return false
 }
