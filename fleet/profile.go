@@ -116,6 +116,9 @@ func (m Model) checkInPod(text []byte) error {
 	for _, library := range p.Model.Libraries.Operators {
 		named = append(named, paths.Path{Field: addon.FileField, File: library})
 	}
+	if library := p.Model.Libraries.Provider; library != "" {
+		named = append(named, paths.Path{Field: addon.ProviderField, File: library})
+	}
 	for _, x := range named {
 		if x.File != m.In() && !strings.HasPrefix(x.File, ModelsDir+"/"+m.Name+"/") {
 			errs = append(errs, fmt.Errorf("%s: %s: a pod has only the files beside the model; put it there, and write %s/%s/… for its place", m.Profile, x.Field, ModelsDir, m.Name))

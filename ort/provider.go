@@ -38,7 +38,7 @@ func (o SessionOptions) providerNames() []string {
 
 // appendProvider appends an execution provider to the order of preference.
 func (r *Runtime) appendProvider(options *binding.SessionOptions, p Provider) error {
-	if !slices.Contains(r.providers, p.Name) && p.Name != provider.PlugIn {
+	if !slices.Contains(r.providers, p.Name) && !provider.Of(p.Name).Apart {
 		return fmt.Errorf("cannot use execution provider %q: ONNX Runtime %s (%s) was compiled with %s only",
 			p.Name, r.version, r.library, strings.Join(r.providers, ", "))
 	}

@@ -14,7 +14,6 @@ import (
 	"tuner/export"
 	"tuner/internal/terminal"
 	"tuner/internal/words"
-	"tuner/ort/addon"
 	"tuner/pipeline/steps"
 	"tuner/report/html"
 	"tuner/report/text"
@@ -39,8 +38,8 @@ func (j job) writeAnswer(out io.Writer, r analyze.Result) error {
 		repository := filepath.Join(output, "repository")
 		lines = append(lines, "repository: "+filepath.Join(repository, r.Header.Model))
 		serve := "  tuner serve --model-repository " + shellWord(repository)
-		for _, f := range r.Header.Operators {
-			serve += " --" + addon.OperatorFlag + " " + shellWord(f.Path)
+		for _, o := range r.Header.Libraries().Options() {
+			serve += " " + o.Flag + " " + shellWord(o.Path)
 		}
 		next = append(next, serve,
 			fmt.Sprintf("  tuner export %s --input %s -o %s", export.Triton, shellWord(output), shellWord(freeName(filepath.Join(output, "deploy")))))

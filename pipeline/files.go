@@ -141,8 +141,11 @@ func compareProfiles(path string, there, asked []byte) (different []string, isOt
 	if a.Model.Path != b.Model.Path {
 		different = append(different, "model")
 	}
-	if !reflect.DeepEqual(a.Model.Libraries, b.Model.Libraries) {
+	if !slices.Equal(a.Model.Libraries.Operators, b.Model.Libraries.Operators) {
 		different = append(different, addon.FileField)
+	}
+	if a.Model.Libraries.Provider != b.Model.Libraries.Provider {
+		different = append(different, addon.ProviderField)
 	}
 	if !isSamePath(a.Output, b.Output) {
 		different = append(different, "output")

@@ -132,9 +132,11 @@ func (s Setup) header(now time.Time) (journal.Header, error) {
 		return journal.Header{}, err
 	}
 	h.Models, h.BaseConfig, h.Variants, h.Data, h.Requests, h.Mix = own.Models, own.BaseConfig, own.Variants, own.Data, own.Requests, own.Mix
-	if h.Operators, err = s.Subject.Libraries.Files(); err != nil {
+	beside, err := s.Subject.Libraries.Files()
+	if err != nil {
 		return h, err
 	}
+	h.Operators, h.ProviderLibrary = beside.Operators, beside.Provider
 	h.Earlier, err = campaign.EarlierFolders(s.Profile)
 	return h, err
 }

@@ -78,9 +78,9 @@ type Place struct {
 // OpenSubject reads a profile's model files and makes the default configuration: the user's
 // config.pbtxt if it exists, completed like Triton does. Errors are InputErrors.
 func OpenSubject(p spec.Profile, there Place) (Subject, error) {
-	libraries, err := p.Model.Libraries.Resolve()
+	libraries, err := p.Model.Libraries.Resolve(addon.InFile())
 	if err != nil {
-		return Subject{}, &InputError{fmt.Errorf("%s: %s: %w", p.Path, addon.FileField, err)}
+		return Subject{}, &InputError{fmt.Errorf("%s: %w", p.Path, err)}
 	}
 	s := Subject{Name: p.Name, Libraries: libraries}
 	origin, err := locate(p)

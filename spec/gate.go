@@ -170,6 +170,7 @@ func (r gateReader) fields() []document.Field {
 	}
 	return []document.Field{
 		{Name: addon.FileField, Read: func(v document.Value) { r.p.Model.Libraries.Operators = v.Files(r.p.Path) }},
+		{Name: addon.ProviderField, Read: func(v document.Value) { r.file(v, &r.p.Model.Libraries.Provider) }},
 		{Name: "name", Read: r.name},
 		{Name: "output", Read: func(v document.Value) { r.file(v, &r.p.Output) }},
 		{Name: "history", Read: func(v document.Value) { r.file(v, &g.History) }},

@@ -48,7 +48,7 @@ func (r profileReader) readSeveral(d *document.Document, root document.Value) (P
 	r.strategies, r.p.Search.Strategy = plan.OfSeveral(), ""
 	fields := r.fields()
 	for i, f := range fields { // several reads them, or refuses them
-		if slices.Contains([]string{"model", "config", "name", "space", "load", "objective", "weights", "constraints", "price", "accuracy", "mode", "finals", addon.FileField}, f.Name) {
+		if slices.Contains([]string{"model", "config", "name", "space", "load", "objective", "weights", "constraints", "price", "accuracy", "mode", "finals", addon.FileField, addon.ProviderField}, f.Name) {
 			fields[i].Read = nothing
 		}
 	}
@@ -105,11 +105,11 @@ func ownConstraints(list []search.Constraint, v document.Value) []search.Constra
 // fields of the file.
 func (r profileReader) several(root document.Value, given map[string]document.Value) {
 	section := given[modelsField]
-	for _, name := range []string{"model", "config", "name", "space", "load", "accuracy", "mode", "price", "finals", addon.FileField} {
+	for _, name := range []string{"model", "config", "name", "space", "load", "accuracy", "mode", "price", "finals", addon.FileField, addon.ProviderField} {
 		field, has := given[name]
 		switch {
 		case !has:
-		case slices.Contains([]string{"mode", "price", "finals", addon.FileField}, name):
+		case slices.Contains([]string{"mode", "price", "finals", addon.FileField, addon.ProviderField}, name):
 			field.Fail(document.Error{Problem: "is not supported beside models", Hint: "remove the line"})
 		default:
 			field.Fail(document.Error{Problem: "belongs to a model", Hint: fmt.Sprintf("write models: {NAME: {%s: …}}", name)})
@@ -233,6 +233,7 @@ func (r profileReader) checkSpaceOf(given map[string]document.Value) {
 		knobs.CheckProviders(space, r.p.Knobs)
 	}
 	knobs.CheckFields(space, r.p.Knobs, r.p.UsesBundled(), isForTriton)
+	knobs.CheckPlugIn(space, r.p.Knobs, false)
 	if _, has := r.p.knob(search.KnobRuntime); has {
 		space.Child(search.KnobRuntime).Fail(document.Error{Problem: "is not supported beside models, whose server has one build", Hint: "remove the line"})
 	}

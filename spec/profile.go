@@ -221,6 +221,7 @@ func (r profileReader) fields() []document.Field {
 		{Name: "model", Read: r.model},
 		{Name: "config", Read: func(v document.Value) { r.file(v, &r.p.Model.Config) }},
 		{Name: addon.FileField, Read: func(v document.Value) { r.p.Model.Libraries.Operators = v.Files(r.p.Path) }},
+		{Name: addon.ProviderField, Read: func(v document.Value) { r.file(v, &r.p.Model.Libraries.Provider) }},
 		{Name: "name", Read: r.name},
 		{Name: "output", Read: func(v document.Value) { r.file(v, &r.p.Output) }},
 		{Name: "deploy_target", Read: func(v document.Value) { setWord(v, &r.p.DeployTarget, []string{TargetTriton, TargetTuner}) }},
@@ -308,6 +309,7 @@ func (r profileReader) check(root document.Value, given map[string]document.Valu
 	r.checkServers(given)
 	if hasSpace {
 		knobs.CheckFields(space, r.p.Knobs, r.p.UsesBundled(), isForTriton)
+		knobs.CheckPlugIn(space, r.p.Knobs, r.p.Model.Libraries.Provider != "")
 	}
 	r.checkBatch(given)
 	r.checkAccuracy(given)

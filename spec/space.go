@@ -103,12 +103,13 @@ func (p Profile) takesTurns() bool {
 	return p.Runner.Mode != RunnerRemote
 }
 
-// providers lists the execution providers that a configuration for the target can name.
-func providers(target string) []string {
-	if target == TargetTuner {
-		return provider.Names()
+// providers lists the execution providers that a configuration for the target can name. The one of a
+// library of its own counts only if the profile names that library.
+func (p Profile) providers() []string {
+	if p.DeployTarget != TargetTuner {
+		return provider.OfTriton()
 	}
-	return provider.OfTriton()
+	return slices.DeleteFunc(provider.Names(), func(name string) bool { return provider.Of(name).Apart && p.Model.Libraries.Provider == "" })
 }
 
 // expandAuto replaces `auto` by every provider of the target. The search folds those in
@@ -125,7 +126,7 @@ func (p Profile) expandAuto(values []search.Value) []search.Value {
 			add(v)
 			continue
 		}
-		for _, name := range providers(p.DeployTarget) {
+		for _, name := range p.providers() {
 			add(search.Value(name))
 		}
 	}

@@ -65,7 +65,9 @@ func TestAutoProviders(t *testing.T) {
 	check("space: {execution_provider: auto}", stock...)
 	others := slices.DeleteFunc(slices.Clone(stock), func(v search.Value) bool { return v == "openvino" })
 	check("space: {execution_provider: [openvino, auto]}", append([]search.Value{"openvino"}, others...)...)
-	check("deploy_target: tuner\nspace: {execution_provider: auto}", values(provider.Names())...)
+	all := values(provider.Names())
+	check("ep_library: p.so\ndeploy_target: tuner\nspace: {execution_provider: auto}", all...)
+	check("deploy_target: tuner\nspace: {execution_provider: auto}", slices.DeleteFunc(slices.Clone(all), func(v search.Value) bool { return v == provider.PlugIn })...)
 }
 
 func TestLoadAxis(t *testing.T) {

@@ -34,12 +34,14 @@ type Starter struct {
 	Config string // config.pbtxt; "" for a model folder, which has its own
 	// OpLibraries are the libraries with operators of the model
 	OpLibraries []string
-	Name        string // served name
-	Output      string // folder of the campaign
-	Cores       int    // of the machine, ≥ 1
-	OnGPU       bool   // the default configuration computes on GPUs
-	Batching    bool   // the model has a batch dimension
-	Shapes      []StarterShape
+	// EPLibrary is the library with an execution provider; "": none
+	EPLibrary string
+	Name      string // served name
+	Output    string // folder of the campaign
+	Cores     int    // of the machine, ≥ 1
+	OnGPU     bool   // the default configuration computes on GPUs
+	Batching  bool   // the model has a batch dimension
+	Shapes    []StarterShape
 	// Texts are inputs without a size of their own whose values are example texts
 	Texts []StarterShape
 	// Values are the values of inputs that are the same in every request, and why, for people

@@ -55,8 +55,7 @@ type Options struct {
 	strictModelConfig   bool
 	backendConfig       []string
 	hostPolicies        []string
-	opLibraries         []string
-	epLibrary           string // with an execution provider
+	libraries           addon.Libraries
 	loadThreads         int
 	cacheConfig         []string
 	cacheBytes          int64
@@ -137,8 +136,8 @@ func (o *Options) serverFlags(flags *pflag.FlagSet) {
 	flags.Lookup("disable-auto-complete-config").NoOptDefVal = "true"
 	boolFlag(flags, &o.strictModelConfig, "strict-model-config", false, "the same as --disable-auto-complete-config")
 	flags.StringArrayVar(&o.backendConfig, "backend-config", nil, "[BACKEND,]KEY=VALUE; known: default-max-batch-size, enable-global-threadpool, intra_op_thread_count, inter_op_thread_count")
-	flags.StringArrayVar(&o.opLibraries, addon.OperatorFlag, nil, "library with operators that models may name in model_operations; its code runs in the server; may be repeated")
-	flags.StringVar(&o.epLibrary, "ep-library", "", "`library` with an execution provider beside those of ONNX Runtime, which models use by the accelerator plugin; its code runs in the server")
+	flags.StringArrayVar(&o.libraries.Operators, addon.OperatorFlag, nil, "library with operators that models may name in model_operations; its code runs in the server; may be repeated")
+	flags.StringVar(&o.libraries.Provider, addon.ProviderFlag, "", "`library` with an execution provider beside those of ONNX Runtime, which models use by the accelerator plugin; its code runs in the server")
 	flags.StringArrayVar(&o.hostPolicies, "host-policy", nil, "POLICY,SETTING=VALUE: where instances with that host_policy work; settings: cpu-cores=0-3,8-11 and numa-node=0")
 	flags.IntVar(&o.loadThreads, "model-load-thread-count", 4, "models loaded at the same time")
 	o.models.flags(flags)

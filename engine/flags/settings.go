@@ -54,20 +54,10 @@ func parseRestrictions(option string, values []string, prefix string) (api.Restr
 	return out, nil
 }
 
-// Libraries returns the paths of the libraries that the server opens beside ONNX Runtime: those with
-// operators, and the one with an execution provider, "" without one. All are checked to be files.
-func (o *Options) Libraries() (operators addon.Libraries, provider string, err error) {
-	operators, err = addon.Libraries{Operators: o.opLibraries}.Resolve()
-	if err != nil {
-		return operators, "", exit.Usagef("--%s=%w", addon.OperatorFlag, err)
-	}
-	if o.epLibrary == "" {
-		return operators, "", nil
-	}
-	if provider, err = addon.Absolute(o.epLibrary); err != nil {
-		return operators, "", exit.Usagef("--ep-library=%w", err)
-	}
-	return operators, provider, nil
+// Libraries returns the libraries that the server opens beside ONNX Runtime.
+func (o *Options) Libraries() (addon.Libraries, error) {
+	l, err := o.libraries.Resolve(addon.OfServe())
+	return l, exit.With(exit.Usage, err)
 }
 
 // GlobalThreads are the thread pools of ONNX Runtime that all models share. 0 threads are one for

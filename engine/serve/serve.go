@@ -33,6 +33,7 @@ import (
 	"tuner/internal/exit"
 	"tuner/internal/hostinfo"
 	"tuner/ort"
+	"tuner/ort/addon"
 	"tuner/ort/ortlib"
 	"tuner/ort/provider"
 )
@@ -97,7 +98,7 @@ func RunWith(ctx context.Context, messages io.Writer, o *flags.Options, wrap fun
 		return err
 	}
 	defer func() { _ = stores.Close() }() // the next server removes what stays
-	libraries, provider, err := o.Libraries()
+	libraries, err := o.Libraries()
 	if err != nil {
 		return err
 	}
@@ -109,7 +110,7 @@ func RunWith(ctx context.Context, messages io.Writer, o *flags.Options, wrap fun
 	if err != nil {
 		return err
 	}
-	if err := plugIn(runtime, provider, log); err != nil {
+	if err := plugIn(runtime, libraries.Provider, log); err != nil {
 		return exit.Leading(err, runtime.Close())
 	}
 	models.Backend, models.GPUs = identity.Beside(wrap(onnxruntime.New(runtime, libraries.Operators...))), usableGPUs(runtime)
@@ -150,7 +151,7 @@ func plugIn(runtime *ort.Runtime, library string, log *slog.Logger) error {
 		return nil
 	}
 	if err := runtime.PlugIn(library); err != nil {
-		return exit.Usagef("--ep-library=%q: %w", library, err)
+		return exit.Usagef("--%s: %q: %w", addon.ProviderFlag, library, err)
 	}
 	if missing := runtime.MissingPlugIn(); missing != "" {
 		log.Warn("models that name the accelerator plugin are refused", "cause", missing)

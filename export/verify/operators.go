@@ -41,7 +41,7 @@ func openRepository(dir, repository string, m export.Manifest, libraries addon.L
 	}
 	s := served{scratch.Dir, scratch}
 	for _, model := range m.Models {
-		paths, missing := matching(model.Operators, allowed)
+		paths, missing := matching(model.Operators, allowed.Operators)
 		if len(missing) > 0 {
 			s.close()
 			return served{}, &export.InputError{Err: fmt.Errorf("cannot verify %q: model %q needs libraries, whose code would run in the server; allow them with %s",

@@ -39,7 +39,7 @@ type Options struct {
 	File                    string // gate.yaml; "": the flags say all
 	baseline, candidate     string
 	metrics, limits, shapes []string
-	libraries               []string // with operators
+	libraries               addon.Libraries
 	concurrency, rate       int
 	budget                  time.Duration
 	inconclusive            string
@@ -59,7 +59,7 @@ func (o *Options) Add(f *pflag.FlagSet) {
 	f.IntVar(&o.concurrency, "concurrency", 0, "requests in flight (default 2 × largest batch × instances)")
 	f.IntVar(&o.rate, "request-rate", 0, "requests per second, in place of a concurrency")
 	f.StringArrayVar(&o.shapes, "shape", nil, "NAME:SIZES of an input without the batch dimension; may be repeated")
-	addon.AddFlag(f, &o.libraries)
+	addon.AddFlags(f, &o.libraries)
 	f.DurationVar(&o.budget, "budget", 0, "longest `time` to measure (default 15m)")
 	f.StringVar(&o.inconclusive, "inconclusive", "", "count an inconclusive verdict as pass or fail (default exit code 4)")
 	f.StringVar(&o.SaveBaseline, "save-baseline", "", "save the candidate's figures to this `file`, unless it fails")
@@ -79,7 +79,7 @@ func (o *Options) Read() (spec.Gate, error) {
 	path, text := spec.FromFlags, []byte(nil)
 	var err error
 	if o.File != "" {
-		for _, flag := range []string{"baseline", "candidate", "metric", "limit", "concurrency", "request-rate", "shape", addon.FileFlag} {
+		for _, flag := range []string{"baseline", "candidate", "metric", "limit", "concurrency", "request-rate", "shape", addon.FileFlag, addon.ProviderFlag} {
 			if o.given(flag) {
 				return spec.Gate{}, exit.Usagef("--%s contradicts -f: the file has this field", flag)
 			}
@@ -145,6 +145,7 @@ func fieldFlags() []document.FieldFlag {
 		{Field: "load.request_rate", Flag: "--request-rate"},
 		{Field: "load.inputs.shape.", Flag: "--shape "},
 		{Field: addon.FileField, Flag: "--" + addon.FileFlag},
+		{Field: addon.ProviderField, Flag: "--" + addon.ProviderFlag},
 	}
 }
 
@@ -198,8 +199,11 @@ func (o *Options) text() ([]byte, error) {
 	if len(load) > 0 {
 		file["load"] = load
 	}
-	if len(o.libraries) > 0 {
-		file[addon.FileField] = o.libraries
+	if len(o.libraries.Operators) > 0 {
+		file[addon.FileField] = o.libraries.Operators
+	}
+	if o.libraries.Provider != "" {
+		file[addon.ProviderField] = o.libraries.Provider
 	}
 	return marshal(file)
 }

@@ -9,6 +9,7 @@ import (
 
 	"tuner/internal/exit"
 	"tuner/model/precision/recipe"
+	"tuner/ort/addon"
 )
 
 // convertOptions are the flags of `tuner convert`.
@@ -26,7 +27,7 @@ type convertOptions struct {
 	force       bool
 	providers   []string
 	ortLibrary  string
-	libraries   []string // with operators
+	libraries   addon.Libraries
 	output      string
 	framework   frameworkOptions
 	has         func(flag string) bool // whether a flag is set

@@ -46,7 +46,7 @@ func (o *convertOptions) addFlags(cmd *cobra.Command) {
 	f.BoolVar(&o.force, "force", false, "replace existing files")
 	f.StringSliceVar(&o.providers, "ep", []string{provider.CPU}, "`names` of the execution providers to compare on: "+strings.Join(provider.Names(), ", "))
 	f.StringVar(&o.ortLibrary, "ort-library", "", "`library` of ONNX Runtime, or flavour[@version] of an installed one (default $TUNER_ORT_LIBRARY, then the installed builds)")
-	addon.AddFlag(f, &o.libraries)
+	addon.AddFlags(f, &o.libraries)
 	terminal.AddFormat(f, &o.output, "`format`: text or json")
 	o.framework.addFlags(f)
 	o.has = f.Changed
@@ -95,8 +95,8 @@ func (o convertOptions) settings(path string) (precision.Options, error) {
 		return s, exit.Usagef("--ep names no execution provider: allowed are %s", strings.Join(provider.Names(), ", "))
 	}
 	var err error
-	if s.Libraries, err = (addon.Libraries{Operators: o.libraries}).Resolve(); err != nil {
-		return s, exit.Usagef("--%s: %w", addon.FileFlag, err)
+	if s.Libraries, err = o.libraries.Resolve(addon.InFlags()); err != nil {
+		return s, exit.With(exit.Usage, err)
 	}
 	err = cmp.Or(checkNames("--precision", o.precisions, recipe.Names()), checkNames("--ep", o.providers, provider.Names()))
 	if err != nil {

@@ -34,7 +34,7 @@ const (
 type exportVerifyOptions struct {
 	input      string
 	ortLibrary string
-	libraries  []string // with operators
+	libraries  addon.Libraries
 	output     string
 }
 
@@ -54,7 +54,7 @@ own data.`,
 	cmd.Flags().StringVar(&o.input, "input", "", "the campaign's output folder, for its rows and the accuracy (default: the folder that export.json names)")
 	cmd.Flags().StringVar(&o.ortLibrary, "ort-library", "", "ONNX Runtime library, or flavour[@version] of an installed one, for all models "+
 		"(default: the build on which a model was tuned, where it is installed; then $TUNER_ORT_LIBRARY, then the installed cpu build)")
-	addon.AddFlag(cmd.Flags(), &o.libraries)
+	addon.AddFlags(cmd.Flags(), &o.libraries)
 	terminal.AddFormat(cmd.Flags(), &o.output, "`format` on stdout: text or json")
 	return cmd
 }
@@ -63,9 +63,9 @@ func runExportVerify(ctx context.Context, con console, dir string, o exportVerif
 	if err := arguments.CheckFormat(o.output); err != nil {
 		return err
 	}
-	libraries, err := addon.Libraries{Operators: o.libraries}.Resolve()
+	libraries, err := o.libraries.Resolve(addon.InFlags())
 	if err != nil {
-		return exit.Usagef("--%s: %w", addon.FileFlag, err)
+		return exit.With(exit.Usage, err)
 	}
 	manifest, err := export.ReadManifest(dir) // before the search for ONNX Runtime
 	if err != nil {

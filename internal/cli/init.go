@@ -18,7 +18,7 @@ import (
 type initOptions struct {
 	dir       string
 	force     bool
-	libraries []string // with operators
+	libraries addon.Libraries
 }
 
 func newInit(con console) *cobra.Command {
@@ -41,13 +41,13 @@ No existing file is replaced without --force.`,
 		RunE: func(cmd *cobra.Command, args []string) error { return runInit(cmd.Context(), con, o, args[0]) },
 	})
 	cmd.Flags().StringVarP(&o.dir, "output-folder", "o", ".", "`folder` to write to; it is made if it does not exist")
-	addon.AddFlag(cmd.Flags(), &o.libraries)
+	addon.AddFlags(cmd.Flags(), &o.libraries)
 	cmd.Flags().BoolVar(&o.force, "force", false, "replace existing files")
 	return cmd
 }
 
 func runInit(ctx context.Context, con console, o initOptions, model string) error {
-	opened, err := starter.Open(ctx, "init", model, addon.Libraries{Operators: o.libraries})
+	opened, err := starter.Open(ctx, "init", model, o.libraries)
 	if err != nil {
 		return err
 	}

@@ -35,7 +35,7 @@ type runOptions struct {
 	output     string
 	ui         stage.Choice
 	ortLibrary string
-	libraries  []string // with operators
+	libraries  addon.Libraries
 	framework  frameworkOptions
 	within     []string               // folders; see package roots
 	has        func(flag string) bool // whether a flag is set
@@ -72,7 +72,7 @@ Each flag can also be given as an environment variable: TUNER_P99, TUNER_BUDGET,
 }
 
 // shapingFlags are the flags whose values are in profile.yaml otherwise.
-var shapingFlags = append([]string{"output-folder", "p99", "budget", "until", "mode", "objective", "precision", "accuracy", "shape", "data", "mix", addon.FileFlag}, frameworkFlags...)
+var shapingFlags = append([]string{"output-folder", "p99", "budget", "until", "mode", "objective", "precision", "accuracy", "shape", "data", "mix", addon.FileFlag, addon.ProviderFlag}, frameworkFlags...)
 
 func (o *runOptions) addFlags(cmd *cobra.Command) {
 	f := cmd.Flags()
@@ -91,7 +91,7 @@ func (o *runOptions) addFlags(cmd *cobra.Command) {
 	f.StringVar(&o.mix, "mix", "", "`sizes` of a dimension with weights: sequence=16:6,64:3,256:1, sequence=lengths.csv, or sequence=p50:40,p99:300,max:512 (default one shape)")
 	terminal.AddFormat(f, &o.output, "`format` on stdout: text (the answer) or json (the result)")
 	f.StringVar(&o.ortLibrary, "ort-library", "", "ONNX Runtime `library`, or flavour[@version] of an installed build (default $TUNER_ORT_LIBRARY, then the installed cpu build)")
-	addon.AddFlag(f, &o.libraries)
+	addon.AddFlags(f, &o.libraries)
 	o.ui.AddFlags(f)
 	o.framework.addFlags(f)
 	f.StringArrayVar(&o.within, "within", nil, "`folder` of all files, for 'tuner mcp': programs, other servers and other files are refused")
@@ -220,7 +220,7 @@ func runAll(ctx context.Context, con console, o runOptions, args []string) error
 		return err
 	}
 	r := pipeline.Request{
-		Profile: o.file, Dir: o.dir, Wish: o.wish, Shapes: shapes, Python: o.framework.python, Library: o.ortLibrary, Libraries: addon.Libraries{Operators: o.libraries},
+		Profile: o.file, Dir: o.dir, Wish: o.wish, Shapes: shapes, Python: o.framework.python, Library: o.ortLibrary, Libraries: o.libraries,
 		Chart: export.DefaultOptions(), Version: toolVersion(), JSON: o.output == "json", Out: con.out, Messages: messages, Quiet: quiet,
 		Page: con.stage.Report, Check: check,
 	}

@@ -83,7 +83,7 @@ var allowed = map[string][]string{
 	"spec/edit":    {"spec/goals", "spec", "measure"},
 	"spec/mixture": {"spec/document", "measure/arrivals", "model/mix"},
 	// a candidate's knobs in YAML and in config.pbtxt: it knows no other field of a file
-	"spec/knobs": {"model/mix", "spec/document", "search", "model/modelconfig"},
+	"spec/knobs": {"model/mix", "spec/document", "search", "model/modelconfig", "ort/addon"},
 	// the words and names that fields may have
 	"spec/reference":               {"spec/goals", "spec", "spec/knobs", "search", "measure", "model/modelconfig", "model/precision/accuracy", "ort/addon"},
 	"spec/reference/referencetest": {"spec/reference", "internal/golden", "internal/schema"},
@@ -159,7 +159,7 @@ var allowed = map[string][]string{
 	"engine/api":      {"model/modelconfig/configpb", "model/modelconfig"},
 	"engine/flags":    {"adaptive", "engine", "engine/certificates", "engine/logging", "engine/sagemaker", "engine/vertexai", "model/modelconfig", "engine/ratelimit", "engine/api", "engine/statistics", "engine/trace", "ort/addon"}, // statistics: the observer that makes summaries
 	"engine/identity": {"engine", "engine/fault", "engine/request", "model/modelconfig"},
-	"engine/serve":    {"adaptive", "engine", "engine/certificates", "engine/logging", "engine/mirror", "engine/poll", "engine/api", "engine/flags", "engine/trace", "engine/identity", "engine/onnxruntime", "ort", "ort/ortlib", "internal/hostinfo"},
+	"engine/serve":    {"adaptive", "engine", "engine/certificates", "engine/logging", "engine/mirror", "engine/poll", "engine/api", "engine/flags", "engine/trace", "engine/identity", "engine/onnxruntime", "ort", "ort/ortlib", "ort/addon", "internal/hostinfo"},
 	// onnx/extent: the unpacked size of a file, before ONNX Runtime opens it
 	"engine/onnxruntime": {"engine", "engine/fault", "ort", "model/modelconfig", "model/onnx/extent", "ort/addon"},
 	"model/onnx/extent":  {"model/onnx"},
@@ -214,7 +214,7 @@ var allowed = map[string][]string{
 	"model/precision/recipe":   {"model/onnx"}, // a table whose rows rewrite models
 	"internal/overlay":         {},
 	"ort/provider/probe":       {"internal/children", "internal/hostinfo", "ort/ortlib", "search", "model/modelconfig", "ort/addon"}, // the facts of a space; graph levels
-	"ort/provider/probe/child": {"ort/provider/probe", "ort", "model/modelconfig"},                                                   // ort: it runs in a process of its own
+	"ort/provider/probe/child": {"ort/provider/probe", "ort", "ort/addon", "model/modelconfig"},                                      // ort: it runs in a process of its own
 	"internal/testserver":      {"engine/api", "model/modelconfig"},
 }
 

@@ -63,8 +63,14 @@ func checkModel(p spec.Profile, refuse func(field, text string)) {
 	if p.Accuracy.Command != "" {
 		refuse("accuracy.command", "is a program, and a client of 'tuner mcp' may run none; 'tuner run -f' in a shell runs it")
 	}
+	load := func(field, library string) {
+		refuse(field, fmt.Sprintf("%q is a library, and a client of 'tuner mcp' may load none; 'tuner run -f' in a shell loads it", library))
+	}
 	for _, library := range p.Model.Libraries.Operators {
-		refuse(addon.FileField, fmt.Sprintf("%q is a library, and a client of 'tuner mcp' may load none; 'tuner run -f' in a shell loads it", library))
+		load(addon.FileField, library)
+	}
+	if library := p.Model.Libraries.Provider; library != "" {
+		load(addon.ProviderField, library)
 	}
 	for _, build := range p.Runtimes() {
 		if !isInstalled(build) {

@@ -130,6 +130,7 @@ var outside = map[string]string{
 	"output":                      "output: /tmp/elsewhere",
 	"model":                       "",
 	"op_libraries":                "op_libraries: [operators.so]",
+	"ep_library":                  "ep_library: provider.so",
 	"runner.server":               "runner: {mode: local, server: /bin/sh}",
 	"runner.log":                  "runner: {mode: local, log: /tmp/log}",
 	"runner.model_repository":     "runner: {mode: remote, url: 'localhost:8001', model_repository: /tmp}",

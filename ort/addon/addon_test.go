@@ -42,7 +42,7 @@ func TestResolve(t *testing.T) {
 	}{
 		"none":                      {nil, ""},
 		"a library":                 {[]string{good}, ""},
-		"no file":                   {[]string{"absent.so"}, `"absent.so" is not a file`},
+		"no file":                   {[]string{"absent.so"}, `op_libraries: "absent.so" is not a file`},
 		"a folder":                  {[]string{t.TempDir()}, "is not a file"},
 		"twice":                     {[]string{good, filepath.Dir(good) + "/./good.so"}, "is named twice"},
 		"a text":                    {[]string{text}, "is not a library"},
@@ -51,7 +51,7 @@ func TestResolve(t *testing.T) {
 		"a module of Python":        {[]string{python}, "set LD_PRELOAD=libpython3.N.so.1.0"},
 		"all mistakes":              {[]string{"absent.so", python}, "is a module of Python"},
 	} {
-		got, err := addon.Libraries{Operators: c.names}.Resolve()
+		got, err := addon.Libraries{Operators: c.names}.Resolve(addon.InFile())
 		switch {
 		case c.want == "" && err == nil:
 			if diff := cmp.Diff(c.names, got.Operators); diff != "" {
@@ -62,8 +62,32 @@ func TestResolve(t *testing.T) {
 		}
 	}
 	t.Setenv("LD_PRELOAD", "/usr/lib/libpython3.11.so.1.0")
-	if _, err := (addon.Libraries{Operators: []string{python}}).Resolve(); err != nil {
+	if _, err := (addon.Libraries{Operators: []string{python}}).Resolve(addon.InFile()); err != nil {
 		t.Errorf("with Python's library: %v", err)
+	}
+}
+
+// A library with an execution provider has a function of its own. Mistakes of both kinds are told, each
+// with the name of its flag.
+func TestResolveProvider(t *testing.T) {
+	t.Parallel()
+	good := compile(t, "good.so", "void CreateEpFactories(void) {}\n")
+	other := compile(t, "other.so", "void RegisterCustomOps(void) {}\n")
+	got, err := addon.Libraries{Provider: good}.Resolve(addon.InFlags())
+	if err != nil || got.Provider != good || got.Operators != nil {
+		t.Errorf("%+v, %v", got, err)
+	}
+	if diff := cmp.Diff([]string{"--ep-library=" + good}, got.Flags()); diff != "" {
+		t.Error(diff)
+	}
+	_, err = addon.Libraries{Operators: []string{good}, Provider: other}.Resolve(addon.InFlags())
+	if err == nil {
+		t.Fatal("wrong libraries are accepted")
+	}
+	for _, want := range []string{"--op-library: \"" + good, "it has no function RegisterCustomOps", "--ep-library: \"" + other, "with an execution provider for ONNX Runtime: it has no function CreateEpFactories"} {
+		if !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %q", err, want)
+		}
 	}
 }
 
@@ -90,16 +114,19 @@ func TestFiles(t *testing.T) {
 	if err := os.WriteFile(path, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	files, err := addon.Libraries{Operators: []string{path}}.Files()
+	files, err := addon.Libraries{Operators: []string{path}, Provider: path}.Files()
 	// the SHA-256 of nothing
-	want := []addon.File{{Path: path, SHA256: "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"}}
+	file := addon.File{Path: path, SHA256: "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"}
+	want := addon.Files{Operators: []addon.File{file}, Provider: &file}
 	if diff := cmp.Diff(want, files); diff != "" || err != nil {
 		t.Error(diff, err)
 	}
-	if got := files[0].String(); got != "a.so (e3b0c44298fc)" {
+	if got := file.String(); got != "a.so (e3b0c44298fc)" {
 		t.Errorf("it is called %s", got)
 	}
-	if _, err := (addon.Libraries{Operators: []string{path + ".absent"}}).Files(); err == nil {
-		t.Error("a file that is gone has a digest")
+	for _, l := range []addon.Libraries{{Operators: []string{path + ".absent"}}, {Provider: path + ".absent"}} {
+		if _, err := l.Files(); err == nil {
+			t.Error("a file that is gone has a digest")
+		}
 	}
 }

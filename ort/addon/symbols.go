@@ -13,12 +13,25 @@ import (
 // registerOperators is the function that ONNX Runtime calls in a library with operators.
 const registerOperators = "RegisterCustomOps"
 
+// createFactories is the function that ONNX Runtime calls in a library with an execution provider.
+const createFactories = "CreateEpFactories"
+
 // preload is the loader's variable for libraries that a process opens first.
 const preload = "LD_PRELOAD"
 
 // checkOperators reads the symbols of a library, since the loader's own errors name no remedy. It
 // knows only the files of Linux, and leaves others to the loader. name is the user's.
 func checkOperators(name, path string) error {
+	return check(name, path, "operators", registerOperators)
+}
+
+// checkProvider is checkOperators for a library with an execution provider.
+func checkProvider(name, path string) error {
+	return check(name, path, "an execution provider", createFactories)
+}
+
+// check refuses a library that does not define a function. of says what that function brings.
+func check(name, path, of, function string) error {
 	file, err := elf.Open(path)
 	switch {
 	case errors.As(err, new(*fs.PathError)):
@@ -31,8 +44,8 @@ func checkOperators(name, path string) error {
 	if err != nil && !errors.Is(err, elf.ErrNoSymbols) {
 		return fmt.Errorf("%q: %w", name, err)
 	}
-	if !slices.ContainsFunc(symbols, func(s elf.Symbol) bool { return s.Name == registerOperators && s.Section != elf.SHN_UNDEF }) {
-		return fmt.Errorf("%q is not a library with operators for ONNX Runtime: it has no function %s", name, registerOperators)
+	if !slices.ContainsFunc(symbols, func(s elf.Symbol) bool { return s.Name == function && s.Section != elf.SHN_UNDEF }) {
+		return fmt.Errorf("%q is not a library with %s for ONNX Runtime: it has no function %s", name, of, function)
 	}
 	if needsPython(file, symbols) && !strings.Contains(os.Getenv(preload), "libpython") {
 		return fmt.Errorf("%q is a module of Python, and needs Python's own library: set %s=libpython3.N.so.1.0, with the version of an installed Python", name, preload)

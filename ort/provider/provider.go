@@ -38,6 +38,9 @@ type Provider struct {
 	// Unlisted providers are in no profile and no flag. A configuration may still name them, and
 	// doctor tries them.
 	Unlisted bool
+	// Apart is true if the provider is in a library of its own, which the operator names, and not in
+	// a build of ONNX Runtime.
+	Apart bool
 	// Remote providers send the model's inputs to a service. They are never tried.
 	Remote bool
 

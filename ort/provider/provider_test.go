@@ -53,7 +53,7 @@ func TestRows(t *testing.T) {
 
 func TestNames(t *testing.T) {
 	t.Parallel()
-	if diff := cmp.Diff([]string{"cpu", "openvino", "cuda", "tensorrt", "xnnpack", "dnnl", "coreml"}, provider.Names()); diff != "" {
+	if diff := cmp.Diff([]string{"cpu", "openvino", "cuda", "tensorrt", "xnnpack", "dnnl", "coreml", "plugin"}, provider.Names()); diff != "" {
 		t.Errorf("in profiles (-want +got):\n%s", diff)
 	}
 	if diff := cmp.Diff([]string{"cpu", "openvino", "cuda", "tensorrt"}, provider.OfTriton()); diff != "" {

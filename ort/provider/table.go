@@ -131,10 +131,10 @@ var table = []Provider{
 	{
 		// A library with any provider: its own options are not known here.
 		Name: PlugIn, Title: "the plug-in provider", Class: "PlugIn",
-		Unlisted: true, // the search does not try it
-		Options:  []Option{{Name: PlugInDevice, Form: word("CPU", "GPU", "NPU")}},
-		CPP:      Call{How: NoCall},
-		Go:       Call{How: NoCall},
+		Apart:   true,
+		Options: []Option{{Name: PlugInDevice, Form: word("CPU", "GPU", "NPU")}},
+		CPP:     Call{How: NoCall},
+		Go:      Call{How: NoCall},
 	},
 	{Name: "qnn", Title: "QNN", Class: "QNN", Generic: "QNN", Unlisted: true},
 	{Name: "webgpu", Title: "WebGPU", Class: "WebGpu", Generic: "WebGPU", Unlisted: true},

@@ -43,6 +43,7 @@ func Differences(then journal.Header, now Asked) []string {
 	}
 	d.compare("ONNX Runtime builds", buildsText(then.Runtimes), buildsText(h.Runtimes))
 	d.compare("libraries with operators", operatorsText(then.Operators), operatorsText(h.Operators))
+	d.compare("library with an execution provider", libraryText(then.ProviderLibrary), libraryText(h.ProviderLibrary))
 	d.compare("server", then.Server.String(), h.Server.String())
 	d.compare("server of the finals", finalsText(then), finalsText(h))
 	d.compare("trace of the arrivals", traceText(then.Facts), traceText(h.Facts))
@@ -206,6 +207,13 @@ func operatorsText(files []addon.File) string {
 		names[i] = f.String()
 	}
 	return listText(names)
+}
+
+func libraryText(file *addon.File) string {
+	if file == nil {
+		return "none"
+	}
+	return file.String()
 }
 
 func finalsText(h journal.Header) string {

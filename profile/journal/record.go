@@ -46,11 +46,13 @@ type Header struct {
 	Seed    uint64      `json:"seed"`    // seed of all random choices
 	Runtime RuntimeInfo `json:"runtime"` // the ONNX Runtime build of the default configuration
 	// values of the knob runtime, the default's first; empty if there is one
-	Runtimes  []RuntimeInfo   `json:"runtimes,omitempty"`
-	Operators []addon.File    `json:"operators,omitempty"` // libraries with operators of the model
-	Server    *ServerInfo     `json:"server,omitempty"`    // the measured server; nil: the bundled engine
-	Finals    *ServerInfo     `json:"finals,omitempty"`    // the server of the final trials; nil: the same
-	Machine   json.RawMessage `json:"machine,omitempty"`   // facts of the machine, for reports
+	Runtimes  []RuntimeInfo `json:"runtimes,omitempty"`
+	Operators []addon.File  `json:"operators,omitempty"` // libraries with operators of the model
+	// library with an execution provider, which was named plugin
+	ProviderLibrary *addon.File     `json:"provider_library,omitempty"`
+	Server          *ServerInfo     `json:"server,omitempty"`  // the measured server; nil: the bundled engine
+	Finals          *ServerInfo     `json:"finals,omitempty"`  // the server of the final trials; nil: the same
+	Machine         json.RawMessage `json:"machine,omitempty"` // facts of the machine, for reports
 	// fingerprint of the machine; figures of machines with different fingerprints are not compared
 	Fingerprint string `json:"fingerprint"`
 	// the machine on which the campaign began, and the part of it; absent in older journals
@@ -128,6 +130,9 @@ func (r *RequestMix) String() string {
 	}
 	return fmt.Sprintf("%s (%s)", r.Kinds, r.SHA256[:min(12, len(r.SHA256))])
 }
+
+// Libraries returns the libraries that servers open beside ONNX Runtime.
+func (h Header) Libraries() addon.Files { return addon.Files{Operators: h.Operators, Provider: h.ProviderLibrary} }
 
 // SpecFile is the profile file of the run, with its text.
 type SpecFile struct {

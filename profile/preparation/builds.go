@@ -66,7 +66,7 @@ func Place(ctx context.Context, host hostinfo.Host, libraries addon.Libraries, f
 	if err != nil {
 		return profile.Place{GPUs: len(host.GPUs)} // opening the build reports the error
 	}
-	if prober.Libraries, err = libraries.Resolve(); err != nil {
+	if prober.Libraries, err = libraries.Resolve(addon.InFile()); err != nil {
 		return profile.Place{GPUs: len(host.GPUs)} // opening the model reports the error
 	}
 	return profile.Place{GPUs: prober.GPUs(ctx, host, find), Outputs: func(model string) map[string][]int64 {

@@ -71,7 +71,7 @@ func (c *Campaign) rehearse(ctx context.Context, p spec.Profile, s profile.Subje
 func refusal(p spec.Profile, s profile.Subject, r profile.Rehearsed, failure measure.Failure) error {
 	reason, _, _ := strings.Cut(failure.Reason, "\n") // without the engine's log
 	reason = strings.TrimSuffix(reason, "; its last output:")
-	if op := precision.CustomOperator(s.Model); failure.Stage == measure.StageLoad && op != "" && s.Libraries.IsZero() {
+	if op := precision.CustomOperator(s.Model); failure.Stage == measure.StageLoad && op != "" && len(s.Libraries.Operators) == 0 {
 		return exit.Usagef("cannot tune the model %q: it uses the operator %s, which ONNX Runtime does not have: %s\n"+
 			"    hint: name the library with that operator with --%s or in %s", p.Model.Path, op, reason, addon.FileFlag, addon.FileField)
 	}

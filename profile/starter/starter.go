@@ -92,6 +92,11 @@ func (m Model) Starter(dir string, given map[string][]int64) (spec.Starter, erro
 		}
 		s.OpLibraries = append(s.OpLibraries, library)
 	}
+	if m.libraries.Provider != "" {
+		if s.EPLibrary, err = PathFrom(dir, m.libraries.Provider); err != nil {
+			return spec.Starter{}, err
+		}
+	}
 	groups := m.Config.GetInstanceGroup()
 	s.OnGPU = len(groups) > 0 && groups[0].GetKind() == configpb.ModelInstanceGroup_KIND_GPU
 	s.Precisions = recipe.Choose(m.Model, s.OnGPU)

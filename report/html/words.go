@@ -10,7 +10,6 @@ import (
 	"tuner/analyze"
 	"tuner/internal/words"
 	"tuner/measure"
-	"tuner/ort/addon"
 	"tuner/report"
 	"tuner/report/figures"
 	"tuner/search"
@@ -64,8 +63,8 @@ func Write(w io.Writer, r analyze.Result, withRepository bool) error {
 		page.Config = config
 		if withRepository {
 			serve := "tuner serve --model-repository " + report.RepositoryDir
-			for _, f := range r.Header.Operators {
-				serve += fmt.Sprintf(" --%s='%s'", addon.OperatorFlag, f.Path)
+			for _, o := range r.Header.Libraries().Options() {
+				serve += fmt.Sprintf(" %s='%s'", o.Flag, o.Path)
 			}
 			page.Deploy = []string{
 				serve, `tritonserver --model-repository="$PWD/` + report.RepositoryDir + `"`,

@@ -26,11 +26,11 @@ import (
 )
 
 func newWithheld(w analyze.Withheld) *result.Withheld {
-	if w.Mean == 0 {
+	if w.Mean == 0 && w.GPU == 0 {
 		return nil
 	}
 	return &result.Withheld{Mean: figures.Significant(w.Mean), Most: figures.Significant(w.Most), Steal: figures.Significant(w.Steal), Foreign: figures.Significant(w.Foreign), Slope: figures.Significant(w.Slope),
-		Deviation: figures.Significant(w.Deviation)}
+		Deviation: figures.Significant(w.Deviation), GPU: figures.Significant(w.GPU)}
 }
 
 // Format writes result.json.
@@ -259,7 +259,7 @@ func newOrigin(r analyze.Result) result.Origin {
 	o := result.Origin{
 		Tool: h.Tool, Created: h.Created, Profile: h.Spec.Path, ProfileSHA256: h.Spec.SHA256, Seed: h.Seed,
 		Flavour: h.Runtime.Flavour, Version: h.Runtime.Version, Fingerprint: h.Fingerprint, Models: []result.Model{},
-		Runtimes: []string{}, Operators: h.Operators, Placements: r.Placements, Server: h.Server, Finals: h.Finals,
+		Runtimes: []string{}, Operators: h.Operators, ProviderLibrary: h.ProviderLibrary, Placements: r.Placements, Server: h.Server, Finals: h.Finals,
 	}
 	for _, build := range figures.Runtimes(h) {
 		o.Runtimes = append(o.Runtimes, build.Name())

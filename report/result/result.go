@@ -322,6 +322,8 @@ type Withheld struct {
 	Foreign   float64 `json:"foreign" jsonschema:"minimum=0,maximum=1"` // mean share that other processes took in the same windows
 	Slope     float64 `json:"slope"`                                    // slope of the logarithm of throughput over the share
 	Deviation float64 `json:"deviation" jsonschema:"minimum=0"`         // standard error of the slope
+	// largest share of a window in which other programs computed on a GPU of the engine; absent for none
+	GPU float64 `json:"gpu,omitempty" jsonschema:"minimum=0,maximum=1"`
 }
 
 // Ending describes how the campaign ended.
@@ -364,6 +366,8 @@ type Origin struct {
 	Models     []Model              `json:"models"` // model files
 	// libraries with operators of the model; absent without any
 	Operators []addon.File `json:"operators,omitempty"`
+	// library with an execution provider, which was named plugin; absent without one
+	ProviderLibrary *addon.File `json:"provider_library,omitempty"`
 
 	Server *journal.ServerInfo `json:"server,omitempty"` // measured server; absent if it is the bundled engine
 	Finals *journal.ServerInfo `json:"finals,omitempty"` // server of the finals; absent if it is the measured one

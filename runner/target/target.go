@@ -70,9 +70,9 @@ func Open(p spec.Profile, warnings io.Writer) (Servers, error) {
 }
 
 func open(p spec.Profile, r spec.Runner, field string, warnings io.Writer) (*server, error) {
-	libraries, err := p.Model.Libraries.Resolve()
+	libraries, err := p.Model.Libraries.Resolve(addon.InFile())
 	if err != nil {
-		return nil, exit.Usagef("%s: %s: %v", p.Path, addon.FileField, err)
+		return nil, exit.Usagef("%s: %v", p.Path, err)
 	}
 	options, err := Engine("", libraries, warnings)
 	if err != nil {

@@ -18,6 +18,7 @@ import (
 	"tuner/model/mix"
 	"tuner/model/modelconfig"
 	"tuner/model/precision/recipe"
+	"tuner/ort/addon"
 	"tuner/ort/provider"
 	"tuner/ort/sessionoption"
 	"tuner/search"
@@ -361,6 +362,19 @@ func CheckProviders(space document.Value, list []search.Knob) {
 			space.Child(search.KnobExecutionProvider).Fail(document.Error{
 				Problem: fmt.Sprintf("%s is not an execution provider of a stock Triton", v),
 				Allowed: strings.Join(stock, ", ") + ", " + Auto, Hint: "write deploy_target: tuner to open all"})
+		}
+	}
+}
+
+// CheckPlugIn reports the provider of a library in a section if the file names no such library. list
+// has the section's knobs.
+func CheckPlugIn(space document.Value, list []search.Knob, hasLibrary bool) {
+	knob, _ := Find(list, search.KnobExecutionProvider)
+	for _, v := range knob.Values {
+		if provider.Of(string(v)).Apart && !hasLibrary {
+			space.Child(search.KnobExecutionProvider).Fail(document.Error{
+				Problem: fmt.Sprintf("%s is the execution provider of a library, and the file names none", v),
+				Hint:    "write " + addon.ProviderField + ": LIBRARY in a profile of one model"})
 		}
 	}
 }

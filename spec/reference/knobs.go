@@ -2,11 +2,13 @@ package reference
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
 	"tuner/model/modelconfig/configpb"
 	"tuner/model/precision/recipe"
+	"tuner/ort/addon"
 	"tuner/ort/provider"
 	"tuner/ort/sessionoption"
 	"tuner/search"
@@ -23,18 +25,23 @@ func setting(name string, t Type, meaning, lands string) Field {
 	return Field{Name: name, Type: t, Without: "the default configuration's value", Meaning: strings.TrimSpace(meaning + " In config.pbtxt: " + lands + ".")}
 }
 
-// space describes the section with the knobs.
-func space() Field {
+// space describes the section with the knobs. hasPlugIn is true if the file can name a library with an
+// execution provider.
+func space(hasPlugIn bool) Field {
 	return Field{Name: "space", Type: words("none"), Without: "[tuner's own choice](profile.md#knobs-space)",
 		Meaning: "The knobs and their values. With `none` only the default is measured. Illegal and equivalent combinations are left out.",
-		Fields:  append(sessionKnobs(), serverKnobs()...), Others: otherKnobs()}
+		Fields:  append(sessionKnobs(hasPlugIn), serverKnobs()...), Others: otherKnobs()}
 }
 
 // sessionKnobs lists the knobs of sessions and their devices.
-func sessionKnobs() []Field {
+func sessionKnobs(hasPlugIn bool) []Field {
+	providers, with := provider.Names(), "deploy_target: tuner\n"+addon.ProviderField+": provider.so"
+	if !hasPlugIn {
+		providers, with = slices.DeleteFunc(providers, func(name string) bool { return provider.Of(name).Apart }), "deploy_target: tuner"
+	}
 	precisions := list(words(recipe.Names()...))
 	fields := []Field{
-		{Name: search.KnobExecutionProvider, Type: list(words(append([]string{knobs.Auto}, provider.Names()...)...)), With: "deploy_target: tuner", Without: "the default configuration's",
+		{Name: search.KnobExecutionProvider, Type: list(words(append([]string{knobs.Auto}, providers...)...)), With: with, Without: "the default configuration's",
 			Meaning: fmt.Sprintf("`auto` is each provider that creates a session for this model on this machine. With `deploy_target: triton` the values are `auto`, %s. [Execution providers](../design/providers.md) says how each lands in config.pbtxt.",
 				quoted(provider.OfTriton()))},
 		{Name: search.KnobRuntime, Type: list(text("cpu", "openvino@1.24.1", "./libonnxruntime.so")), Without: "`--ort-library`, or the usual build",

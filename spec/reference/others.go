@@ -116,6 +116,7 @@ func Gate() File {
 				Meaning: "The shortest length of a window. Each side has twelve in a pair, and slow models get longer ones. Use longer windows where noise keeps a gate from a verdict after 60 pairs."},
 			{Name: "inconclusive", Type: words(spec.GatePass, spec.GateFail), Without: "neither", Meaning: "An inconclusive verdict counts as this one."},
 			opLibraries(),
+			epLibrary(),
 			servedName("the candidate's file name"),
 			{Name: "output", Type: path("out/gate"), Without: "`out/NAME-gate`", Meaning: "Folder of the results."},
 			{Name: "history", Type: path("history.jsonl"), Without: "`history.jsonl` in `output`", Meaning: "Every gate adds a line to this file."},
@@ -197,7 +198,7 @@ func sweepFields() []Field {
 // sweepKnobs lists the knobs of a session.
 func sweepKnobs() []Field {
 	var list []Field
-	for _, f := range sessionKnobs() {
+	for _, f := range sessionKnobs(false) {
 		if scope, _ := search.KnobScope(f.Name); scope == search.ScopeArtifact || scope == search.ScopeEngine {
 			f.With = ""
 			list = append(list, f)

@@ -23,6 +23,7 @@ func Profile() File {
 			{Name: "config", Type: path("config.pbtxt"), Without: "Triton's auto-completion makes the default from the model",
 				Meaning: "The config.pbtxt of the default configuration, for an ONNX file. Auto-completion makes two CPU instances on all cores, and batches up to 4 where the model has a batch dimension."},
 			opLibraries(),
+			epLibrary(),
 			servedName("the model's file or folder name"),
 			{Name: "output", Type: path("out/minilm"), Without: "`out/NAME`", Meaning: "Folder of the campaign: its journal, later the results."},
 			{Name: "deploy_target", Type: words(spec.TargetTriton, spec.TargetTuner), Default: spec.TargetTriton,
@@ -35,7 +36,7 @@ func Profile() File {
 				{Name: "runner", Fields: runner(), SameAs: "runner", Required: true, Meaning: "The server."},
 			}},
 			{Name: "search", Fields: searchFields()},
-			space(),
+			space(true),
 			{Name: "load", Fields: append([]Field{
 				{Name: "concurrency", Type: series(whole(1, 0), false).or(words("auto")), Default: "auto", Unit: "requests in flight",
 					Meaning: "A closed loop: each answer is followed by the next request. For each configuration the search looks for the best load in this range. In a range or `auto` it may use loads between the levels. " +
@@ -70,6 +71,12 @@ func opLibraries() Field {
 		Meaning: "Libraries with operators that the model uses beside ONNX Runtime's. Their code runs in the server. A config.pbtxt may only name libraries of this list. See [custom operators](../how-to/custom-operators.md)."}
 }
 
+// epLibrary describes the library with an execution provider.
+func epLibrary() Field {
+	return Field{Name: addon.ProviderField, Type: path("providers/libonnxruntime_providers_openvino_plugin.so"), Without: "none",
+		Meaning: "A library with an execution provider beside ONNX Runtime's. Its code runs in the server. In `execution_provider` it is called `plugin`. See [execution providers](../design/providers.md#a-library-with-a-provider)."}
+}
+
 // twoModels are lines of a profile of several models.
 const twoModels = "models: {encoder: {model: a.onnx, load: {request_rate: 120}, constraints: {latency_p99: 50ms}}, ranker: {model: b.onnx, load: {request_rate: 900}, constraints: {latency_p99: 5ms}}}"
 
@@ -88,7 +95,7 @@ func severalModels() Field {
 				{Name: "arrivals", Beside: "request_rate: 50", Default: "poisson", Type: arrivalsOfSeveral(), Meaning: "As [load.arrivals](#loadarrivals), without those that repeat."},
 				{Name: "client_batch_size", Type: whole(1, 0), Default: "1", Beside: "request_rate: 50", Unit: "inferences", Meaning: "Inferences in one request."},
 			}, Field{Name: "inputs", SameAs: "load.inputs", Fields: inputs(true).Fields, Beside: "request_rate: 50", Without: "random values that the model accepts"}), Meaning: "The model's own traffic: one rate, or one number of clients."},
-			withoutDefault(space(), beside),
+			withoutDefault(space(false), beside),
 			{Name: "constraints", Type: Type{Name: "as [constraints](#constraints), without `memory`, `cpu`, `gpu_*`, `energy` and `cost`, which are the server's", Schema: limits(true).Schema,
 				Good: []string{"{latency_p99: 50ms, throughput: 9}", "{latency_p90: {max: 20ms}}"}, Bad: []string{"{speed: {max: 1}}"}},
 				Without: "none", Beside: "model: a.onnx, " + load, Meaning: "The model's own limits. Where the objective is the scale, each model needs a limit on a latency: without one its traffic could grow without an end."},

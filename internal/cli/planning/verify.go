@@ -158,7 +158,7 @@ func (o *Options) engine(s served) (runner.Options, string, error) {
 	if o.Server != "" {
 		return runner.Options{Launcher: target.Local{Program: o.Server, Dial: runner.GRPC}, Dial: runner.GRPC, Wire: runner.Over(runner.OverGRPC)}, o.Server, nil
 	}
-	libraries, err := s.libraries.Resolve()
+	libraries, err := s.libraries.Resolve(addon.InFile())
 	if err != nil {
 		return runner.Options{}, "", exit.With(exit.Usage, err)
 	}

@@ -171,8 +171,11 @@ func (b Builds) Maker(ctx context.Context, version string, m *onnx.Model, open p
 	if err != nil {
 		return nil, err
 	}
-	for _, f := range files {
+	for _, f := range files.Operators {
 		o.Tool += ", operators " + f.SHA256
+	}
+	if files.Provider != nil {
+		o.Tool += ", provider " + files.Provider.SHA256
 	}
 	return precision.NewMaker(m, open, o)
 }

@@ -118,7 +118,7 @@ func opsText(ops map[string]int) string {
 // explain adds the remedy to the reason why a provider is out.
 func explain(name string, build ortlib.Build, answer Answer, reason string) string {
 	row := provider.Of(name)
-	if len(answer.Providers) > 0 && !slices.Contains(answer.Providers, name) {
+	if len(answer.Providers) > 0 && !slices.Contains(answer.Providers, name) && !row.Apart {
 		return fmt.Sprintf("the ONNX Runtime build %s has only %s; %s", build.Name(), strings.Join(answer.Providers, ", "), otherBuild(row))
 	}
 	if row.GPU {

@@ -17,6 +17,7 @@ import (
 
 	"tuner/internal/durable"
 	"tuner/ort"
+	"tuner/ort/addon"
 	"tuner/ort/provider"
 	"tuner/ort/provider/probe"
 	"tuner/ort/sessionoption"
@@ -38,8 +39,8 @@ type Optimization struct {
 
 // Optimize writes the graph with which ONNX Runtime serves a model on cpu. It then opens the
 // written file without optimization, since the graph may have operators that this build cannot
-// read. operators are the libraries with the model's own operators.
-func Optimize(library, model string, operators []string, o Optimization) probe.Answer {
+// read. beside are the libraries beside ONNX Runtime.
+func Optimize(library, model string, beside addon.Libraries, o Optimization) probe.Answer {
 	runtime, err := ort.Open(library)
 	if err != nil {
 		return probe.Answer{Error: err.Error()}
@@ -47,9 +48,9 @@ func Optimize(library, model string, operators []string, o Optimization) probe.A
 	defer runtime.Close()
 	oneThread := sessionoption.Settings{sessionoption.IntraOpThreads: "1"}
 	options := ort.SessionOptions{Settings: oneThread.With(sessionoption.GraphOptimization, o.Level), LogSeverity: ort.LogFatal,
-		OptimizedModelPath: o.File, OpLibraries: operators}
+		OptimizedModelPath: o.File, OpLibraries: beside.Operators}
 	unchanged := ort.SessionOptions{Settings: oneThread.With(sessionoption.GraphOptimization, sessionoption.Disabled), LogSeverity: ort.LogFatal,
-		OpLibraries: operators}
+		OpLibraries: beside.Operators}
 	if o.External {
 		options.Entries = map[string]string{"session.optimized_model_external_initializers_file_name": filepath.Base(o.File) + ".data",
 			"session.optimized_model_external_initializers_min_size_in_bytes": "1024"}
@@ -70,21 +71,25 @@ func Optimize(library, model string, operators []string, o Optimization) probe.A
 }
 
 // Try opens the library. Unless the provider is "", it also creates a session with it for the
-// model. If the model is "", it uses a tiny one. operators are the libraries with the model's own
-// operators.
-func Try(ctx context.Context, library, of, model string, operators []string) probe.Answer {
+// model. If the model is "", it uses a tiny one. beside are the libraries beside ONNX Runtime.
+func Try(ctx context.Context, library, of, model string, beside addon.Libraries) probe.Answer {
 	runtime, err := ort.Open(library)
 	if err != nil {
 		return probe.Answer{Error: err.Error()}
 	}
 	defer runtime.Close()
+	if beside.Provider != "" {
+		if err := runtime.PlugIn(beside.Provider); err != nil {
+			return probe.Answer{Version: runtime.Version(), Error: err.Error()}
+		}
+	}
 	providers := slices.DeleteFunc(runtime.Providers(), func(name string) bool { return provider.Of(name).Remote })
 	answer := probe.Answer{Version: runtime.Version(), Providers: providers}
 	if of == "" {
 		return answer
 	}
 	start := time.Now()
-	if err := trySession(ctx, runtime, of, model, operators, &answer); err != nil {
+	if err := trySession(ctx, runtime, of, model, beside.Operators, &answer); err != nil {
 		answer.Error = err.Error()
 		return answer
 	}
