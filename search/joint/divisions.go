@@ -8,7 +8,7 @@ import (
 
 // Divisions lists the values of the knob isolation that give each model cores of its own: every division
 // of the server's cores among them, in ascending order of the first model's cores, then of the second's,
-// and so on. There is none if the server has fewer cores than models.
+// and so on. The list is empty if the server has fewer cores than models.
 func Divisions(models, cores int) []search.Value {
 	var list []search.Value
 	var divide func(given []int, left int)

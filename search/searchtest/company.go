@@ -26,7 +26,7 @@ type Company struct {
 	Fail func(search.Trial) *measure.Failure
 }
 
-// NewCompany returns a server with four cores and a number of models, whose laws vary by the seed: an
+// NewCompany returns a server with four cores and some models, whose laws vary by the seed: an
 // encoder that takes milliseconds, a ranker that takes a tenth of it at ten times the rate, and so on in
 // turn. The more models, the less traffic each has.
 func NewCompany(models int, seed uint64) Company {

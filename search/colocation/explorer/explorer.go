@@ -29,7 +29,7 @@ type Explorer struct {
 	parts    []*part
 	clock    clock
 	search   *colocation.Search // nil until the models are priced
-	refusal  string             // reason why there is none
+	refusal  string             // reason why the search cannot begin
 	waiting  []search.Event     // trials before it
 	last     search.Candidate   // of the running process
 	next     *search.Action     // nil after an event

@@ -17,7 +17,7 @@ import (
 	"tuner/search/standings"
 )
 
-// part is one of the models: its engine processes with what is known of their service times, and its
+// part is one of the models: its engine processes, their service times as far as they were measured, and its
 // options.
 type part struct {
 	name      string

@@ -31,7 +31,7 @@ func (x *Explorer) Log(c search.Candidate, load measure.Load, metric measure.Met
 }
 
 // Rivals lists the cells that were not measured and may be better: each at the level of its most likely
-// scale, and at that which it surely keeps. isOpen means that the search has not begun.
+// scale, and at its highest sure level. isOpen means that the search has not begun.
 func (x *Explorer) Rivals() (list []verdict.Rival, isOpen bool) {
 	if x.search == nil {
 		return nil, true
