@@ -57,7 +57,7 @@ func (d Deployment) azureml() written {
 	w.addDocuments("deployment.yml", "az ml online-deployment create --file deployment.yml --all-traffic", azureDeployment{
 		Schema: azureSchemas + "managedOnlineDeployment.schema.json", Name: azureDeploymentName, EndpointName: d.endpointName(),
 		Model: "azureml:" + d.Name + "@latest", InstanceType: d.InstanceType, InstanceCount: d.Replicas,
-		Environment:     environment(),
+		Environment:     d.environment(),
 		RequestSettings: azureRequests{d.azureTimeout(), max(1, d.Concurrency)},
 		LivenessProbe:   d.azureProbe(), ReadinessProbe: d.azureProbe(), Tags: tags,
 	})

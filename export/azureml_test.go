@@ -30,7 +30,7 @@ var azureFields = map[string]struct{ required, optional []string }{
 	// max_queue_wait_ms is missing since it is deprecated
 	"deployment.yml request_settings": {nil, []string{"request_timeout_ms", "max_concurrent_requests_per_instance"}},
 	// any name is allowed
-	"deployment.yml environment_variables": {nil, []string{"ORT_DISABLE_TELEMETRY"}},
+	"deployment.yml environment_variables": {nil, []string{"GLIBC_TUNABLES", "ORT_DISABLE_TELEMETRY"}},
 	"deployment.yml liveness_probe":        {nil, []string{"initial_delay", "period", "timeout", "success_threshold", "failure_threshold"}},
 	"deployment.yml readiness_probe":       {nil, []string{"initial_delay", "period", "timeout", "success_threshold", "failure_threshold"}},
 }

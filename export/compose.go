@@ -102,7 +102,7 @@ type device struct {
 
 func (d Deployment) project() project {
 	triton := service{
-		Image: d.Image, Command: append([]string{"tritonserver", "--model-repository=" + modelsMount}, d.Arguments...), Environment: environment(), User: "1000:1000",
+		Image: d.Image, Command: append([]string{"tritonserver", "--model-repository=" + modelsMount}, d.Arguments...), Environment: d.environment(), User: "1000:1000",
 		Ports:     []string{published(portHTTP), published(portGRPC)},
 		Volumes:   []string{"./" + d.repository() + ":" + modelsMount + ":ro"},
 		SharedMem: fmt.Sprintf("%dm", sharedMemory),

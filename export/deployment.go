@@ -11,9 +11,9 @@ import (
 	"time"
 
 	"tuner/capacity"
+	"tuner/export/environment"
 	"tuner/export/monitoring"
 	"tuner/export/scaling"
-	"tuner/internal/telemetry"
 	"tuner/internal/words"
 	"tuner/measure"
 	"tuner/ort/provider"
@@ -76,9 +76,8 @@ func DefaultOptions() Options {
 	}
 }
 
-// environment returns a server's variables. They stop the image's ONNX Runtime from sending
-// telemetry to its maker.
-func environment() map[string]string { return map[string]string{telemetry.Variable: telemetry.Off} }
+// environment returns the server's variables.
+func (d Deployment) environment() map[string]string { return environment.Of(d.RepositoryBytes, d.GPUs) }
 
 // Deployment has the values that every target writes.
 type Deployment struct {

@@ -92,7 +92,7 @@ func write(t target, dir string, o Options) (Export, error) {
 	if err := d.checkOperators(); err != nil {
 		return Export{}, err
 	}
-	e := Export{Deployment: d, Next: t.commands(d)}
+	e := Export{Deployment: d}
 	err = durable.WriteFolder(dir, func(temp string) error {
 		repository := filepath.Join(temp, d.repository())
 		if e.Deployment.RepositoryBytes, err = copyModels(repository, models, o.ShareFiles); err != nil {
@@ -105,6 +105,7 @@ func write(t target, dir string, o Options) (Export, error) {
 			}
 			e.Deployment.RepositoryBytes += size
 		}
+		e.Next = t.commands(e.Deployment)
 		files, err := e.Deployment.files()
 		if err != nil {
 			return err

@@ -138,7 +138,7 @@ func (d Deployment) values() chartValues {
 	return chartValues{
 		Image: d.Image, ImagePullPolicy: "IfNotPresent", ImagePullSecrets: []any{}, Replicas: d.Replicas,
 		ProgressDeadline: d.progressDeadline(), RollingUpdate: d.rollout(), Arguments: d.Arguments,
-		Environment: environment(), Repository: d.Storage.repository(), Storage: chartStorage{d.Storage.Claim, d.Storage.Path},
+		Environment: d.environment(), Repository: d.Storage.repository(), Storage: chartStorage{d.Storage.Claim, d.Storage.Path},
 		SharedMemory: fmt.Sprintf("%dMi", sharedMemory), Resources: d.resources(),
 		Probes:         chartProbes{d.allReady(portHTTP), startupPeriod, d.startupFailures()},
 		Autoscaler:     scaling.ValuesOf(d.Scaling, d.Name, d.Prometheus, d.QueueTime),

@@ -95,7 +95,7 @@ type servedModel struct {
 func (d Deployment) inferenceService() object {
 	p := predictor{MinReplicas: d.Replicas, MaxReplicas: d.MaxReplicas, Strategy: d.strategy(), Model: servedModel{
 		ModelFormat: map[string]string{"name": "triton", "version": "2"}, ProtocolVersion: "v2", Runtime: kserveRuntime,
-		StorageURI: d.Storage.URI, Args: d.Arguments, Env: variables(), Resources: d.resources(),
+		StorageURI: d.Storage.URI, Args: d.Arguments, Env: d.variables(), Resources: d.resources(),
 		StartupProbe:   probeOf(d.allReady(kservePort), startupPeriod, d.startupFailures()),
 		ReadinessProbe: probeOf(d.allReady(kservePort), readyPeriod, readyFailures),
 	}}

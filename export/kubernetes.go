@@ -180,9 +180,9 @@ type variable struct {
 }
 
 // variables returns the environment in Kubernetes' form.
-func variables() []variable {
+func (d Deployment) variables() []variable {
 	var list []variable
-	all := environment()
+	all := d.environment()
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		list = append(list, variable{name, all[name]})
 	}
@@ -304,7 +304,7 @@ func (d Deployment) server() object {
 func (d Deployment) triton() container {
 	c := container{
 		Name: "triton", Image: d.Image, Args: append([]string{"tritonserver", "--model-repository=" + d.Storage.repository()}, d.Arguments...),
-		Env:            variables(),
+		Env:            d.variables(),
 		Ports:          []containerPort{{"http", portHTTP}, {"grpc", portGRPC}, {"metrics", portMetrics}},
 		StartupProbe:   probeOf(d.allReady(portHTTP), startupPeriod, d.startupFailures()),
 		ReadinessProbe: probeOf(d.allReady(portHTTP), readyPeriod, readyFailures),

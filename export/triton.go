@@ -29,7 +29,7 @@ func (d Deployment) dockerRun() string {
 	if d.Memory > 0 {
 		parts = append(parts, fmt.Sprintf("--memory %dm", d.Memory))
 	}
-	for _, v := range variables() {
+	for _, v := range d.variables() {
 		parts = append(parts, fmt.Sprintf("-e %s=%s", v.Name, v.Value))
 	}
 	for _, port := range []int{portHTTP, portGRPC, portMetrics} {

@@ -71,6 +71,8 @@ func meanBatch(f figures) float64 { return f.Batch }
 
 func infer(f figures) float64 { return f.Infer }
 
+func memory(f figures) float64 { return f.Memory }
+
 func around(f figures) float64 { return f.Around }
 
 // shortestAdded replaces an added latency that is not above zero, when the model's time exceeds the

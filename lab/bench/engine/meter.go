@@ -15,6 +15,7 @@ type usage struct {
 	Batch   float64 // mean size of the executed batches; 0 without any
 	Idle    float64 // cores that the idle server used
 	Foreign float64 // share of the machine's CPU time that other processes, or other virtual machines, used, 0..1
+	Memory  float64 // resident bytes of the loaded server at the end; 0: not read
 }
 
 // meter is a reading of all clocks behind usage.
