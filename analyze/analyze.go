@@ -335,7 +335,7 @@ func comparison(p spec.Profile) spec.Accuracy {
 func countWindows(events []search.Event) int {
 	n := 0
 	for _, e := range events {
-		n += len(e.Measurement.Windows)
+		n += len(e.Measurement.Whole().Windows)
 	}
 	return n
 }

@@ -109,7 +109,9 @@ func (x explainer) subjects() []Subject {
 func (x explainer) subject(c Config) Subject {
 	s := Subject{Name: c.Name, Load: c.Best.Load, IsHighest: c.Best.Load.Level() >= slices.Max(x.space.Load.Levels)}
 	measured := x.measured(c)
-	s.Breakdown, s.Latencies = newBreakdown(measured, c.Setup.Instances), measured.Latencies()
+	if !x.space.IsSeveral() { // times of different models have no common parts
+		s.Breakdown, s.Latencies = newBreakdown(measured, c.Setup.Instances), measured.Latencies()
+	}
 	s.Bottleneck = bottleneck(s.Breakdown, c.Best.Flags)
 	best := x.result.Configs[0]
 	if best.Name != c.Name && best.Satisfies() && c.Satisfies() && isScored(best) && isScored(c) && x.result.AreComparable(*best.Best, *c.Best) {
@@ -162,7 +164,7 @@ func (x explainer) predict(c Config, measured measure.Measurement, s *Subject) {
 			known.Values[i].Believed = nil
 		}
 	}
-	figures := x.result.Goal.Estimates(measured, metricsOf(x.result.Goal))
+	figures := x.result.Goal.Estimates(measured, metricsOf(x.result.Goal, s.Load.Mix))
 	for _, v := range known.Values {
 		own, ok := figures[v.Metric]
 		own = s.Load.Bounded(v.Metric, own)

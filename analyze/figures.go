@@ -158,7 +158,7 @@ func (p RecordedPoint) point(goal search.Goal) Point {
 		v, ok := p.Values[m]
 		return v, ok
 	}
-	for _, m := range metricsOf(goal) {
+	for _, m := range metricsOf(goal, "") {
 		if v, ok := value(m); ok {
 			s.Values[m] = measure.Estimate{Value: v, Lo: v, Hi: v}
 		}

@@ -22,7 +22,7 @@ func RankFile(a spec.Analyze) (Result, error) {
 	if err != nil {
 		return Result{}, exit.With(exit.Usage, err)
 	}
-	goal, err := a.Goal(campaign.Profile.Goal)
+	goal, err := a.Goal(campaign.Profile.Goal, campaign.Profile.ModelNames())
 	if err != nil {
 		return Result{}, exit.With(exit.Usage, err)
 	}

@@ -67,6 +67,8 @@ func comparedAt(at spec.At, all, ofDefault []measure.Load) (*measure.Load, error
 	case at.Lowest:
 		lowest := slices.MinFunc(all, compareLoads)
 		return &lowest, nil
+	case at.Load.Scale > 0 && isAsSaid(all, at.Load) >= 0:
+		return &all[isAsSaid(all, at.Load)], nil
 	case !slices.Contains(all, at.Load):
 		have := slices.SortedFunc(slices.Values(all), compareLoads)
 		return nil, &LoadError{at, slices.Compact(have)}
@@ -74,7 +76,13 @@ func comparedAt(at spec.At, all, ofDefault []measure.Load) (*measure.Load, error
 	return &at.Load, nil
 }
 
-// measuredLoads returns the loads of trials that have figures, without client batches: of all
+// isAsSaid returns the index of the first load that people are told as they are told another one; −1
+// without any. A scale is told with fewer digits than it has.
+func isAsSaid(all []measure.Load, load measure.Load) int {
+	return slices.IndexFunc(all, func(l measure.Load) bool { return l.String() == load.String() })
+}
+
+// measuredLoads returns the loads of trials that have figures, without client batches and mixes: of all
 // configurations, and of the default.
 func measuredLoads(events []search.Event) (all, ofDefault []measure.Load) {
 	for _, e := range events {
@@ -82,7 +90,7 @@ func measuredLoads(events []search.Event) (all, ofDefault []measure.Load) {
 			continue
 		}
 		load := e.Trial.Load
-		load.BatchSize = 0
+		load.BatchSize, load.Mix = 0, ""
 		all = append(all, load)
 		if e.Trial.Candidate.IsDefault() {
 			ofDefault = append(ofDefault, load)

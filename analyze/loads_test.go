@@ -120,7 +120,7 @@ func TestModesOfOneJournal(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		goal, err := a.Goal(c.Profile.Goal)
+		goal, err := a.Goal(c.Profile.Goal, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -28,8 +28,11 @@ type FrontPoint struct {
 }
 
 // FrontMetrics lists the metrics of the fronts: first the front with three metrics, then those with
-// two.
+// two. Several models have no common throughput and latency. Their only front is that of scale and memory.
 func FrontMetrics(goal search.Goal) [][]measure.Metric {
+	if isOfSeveral(goal) {
+		return [][]measure.Metric{{measure.Scale, measure.Memory}}
+	}
 	latency := goal.Latency()
 	return [][]measure.Metric{
 		{measure.Throughput, latency, measure.Memory},
@@ -37,6 +40,14 @@ func FrontMetrics(goal search.Goal) [][]measure.Metric {
 		{measure.Throughput, measure.Memory},
 		{latency, measure.Memory},
 	}
+}
+
+// isOfSeveral reports whether a goal names a metric that only several models have.
+func isOfSeveral(goal search.Goal) bool {
+	return slices.ContainsFunc(goal.Metrics(), func(m measure.Metric) bool {
+		model, _ := m.Split()
+		return model != "" || m == measure.Scale
+	})
 }
 
 // fronts returns the Pareto sets of throughput, latency and memory, without empty ones. They are at

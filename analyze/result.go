@@ -88,9 +88,10 @@ type Result struct {
 
 // Served is one of several models, with what the result of a single model has of it.
 type Served struct {
-	Header journal.Header // that of a campaign of the model alone (journal.Header.Part)
-	Shapes map[string][]int64
-	Pad    map[string]int64
+	Header   journal.Header // that of a campaign of the model alone (journal.Header.Part)
+	Shapes   map[string][]int64
+	Pad      map[string]int64
+	Accuracy spec.Accuracy
 }
 
 // Reused is an earlier campaign from which a later one learned.

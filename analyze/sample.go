@@ -12,15 +12,16 @@ import (
 // its estimate; nil: from the measurements.
 func newSample(parts []measure.Measurement, load measure.Load, goal search.Goal, memory *footprint.Estimate) Sample {
 	pooled := joinMeasurements(parts)
-	values := goal.Estimates(pooled, metricsOf(goal))
+	values := goal.Estimates(pooled, metricsOf(goal, load.Mix))
 	for metric, e := range values { // no metric is negative, but the symmetric interval of a mean of few values may be
 		e.Lo = max(e.Lo, 0)
-		values[metric] = load.Bounded(metric, e)
+		model, of := metric.Split()
+		values[metric] = load.Of(model).Bounded(of, e)
 	}
 	s := Sample{
 		Values:   values,
 		Misses:   slices.Concat(unscored(values, goal), goal.MissesBy(pooled, values)),
-		Windows:  len(pooled.Windows),
+		Windows:  len(pooled.Whole().Windows),
 		Launches: countLaunches(parts),
 		Errors:   pooled.Errors(),
 		Flags:    pooled.Flags(),
@@ -33,17 +34,34 @@ func newSample(parts []measure.Measurement, load measure.Load, goal search.Goal,
 	var server measure.ServerStats
 	for _, w := range pooled.Windows {
 		s.Requests += w.Requests
-		s.WindowTime += w.Duration
 		server.Inferences += w.Server.Inferences
 		server.Executions += w.Server.Executions
+	}
+	for _, w := range pooled.Whole().Windows {
+		s.WindowTime += w.Duration
 	}
 	s.MeanBatch = server.MeanBatch()
 	return s
 }
 
-// metricsOf lists the metrics of every point: those of the tables, and the goal's others.
-func metricsOf(goal search.Goal) []measure.Metric {
+// OwnMetrics lists the metrics that every point has of each of several models.
+func OwnMetrics() []measure.Metric {
+	return []measure.Metric{measure.Throughput, measure.LatencyAvg, measure.LatencyP50, measure.LatencyP90, measure.LatencyP95, measure.LatencyP99,
+		measure.QueueTime, measure.ComputeInput, measure.ComputeInfer, measure.ComputeOutput, measure.ErrorRate}
+}
+
+// metricsOf lists the metrics of every point: those of the tables, those of each of several models, and
+// the goal's others.
+func metricsOf(goal search.Goal, mix measure.Mix) []measure.Metric {
 	list := measure.Metrics()
+	if !mix.IsZero() {
+		list = append(list, measure.Scale)
+	}
+	for _, p := range mix.Parts() {
+		for _, m := range OwnMetrics() {
+			list = append(list, m.Of(p.Model))
+		}
+	}
 	for _, m := range goal.Metrics() {
 		if !slices.Contains(list, m) {
 			list = append(list, m)

@@ -2,6 +2,7 @@ package analyze
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"tuner/model/modelconfig"
@@ -98,8 +99,34 @@ func shapesOf(models []servedModel) []RequestShape {
 func servedOf(c Campaign) []Served {
 	var list []Served
 	for i := range c.Header.Parts {
-		in := c.Profile.Models[i].Inputs
-		list = append(list, Served{Header: c.Header.Part(i), Shapes: in.Shape, Pad: in.Pad})
+		own := c.Profile.Models[i]
+		list = append(list, Served{Header: c.Header.Part(i), Shapes: own.Inputs.Shape, Pad: own.Inputs.Pad, Accuracy: comparison(own)})
+	}
+	return list
+}
+
+// OfEach returns the result of each of several models: the same decision, with the configurations
+// and the header of that model. It is the result itself for one model.
+func (r Result) OfEach() []Result {
+	if len(r.Models) == 0 {
+		return []Result{r}
+	}
+	var list []Result
+	for i, m := range r.Models {
+		one := r
+		one.Header, one.Shapes, one.Pad, one.Accuracy, one.Requests = m.Header, m.Shapes, m.Pad, m.Accuracy, nil
+		for _, s := range r.Requests {
+			if input, isOwn := strings.CutPrefix(s.Input, m.Header.Model+"."); isOwn {
+				s.Input = input
+				one.Requests = append(one.Requests, s)
+			}
+		}
+		one.Configs = slices.Clone(r.Configs)
+		for k := range one.Configs {
+			part := one.Configs[k].Parts[i]
+			one.Configs[k].Setup, one.Configs[k].Deployed, one.Configs[k].Text = part.Setup, part.Deployed, part.Text
+		}
+		list = append(list, one)
 	}
 	return list
 }

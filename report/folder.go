@@ -38,6 +38,7 @@ func checkName(model string) error {
 // tops returns the top-level files and folders of the output folder, for all formats.
 func (list Formats) tops(r analyze.Result) (files, folders []string) {
 	files, folders = []string{locationName}, []string{configDir, RepositoryDir}
+	r.Models = nil // the files of one model have all names
 	for _, row := range list {
 		for _, f := range row.Files(r, Output{}) {
 			if folder, _, isBelow := strings.Cut(filepath.ToSlash(f.Path), "/"); isBelow {

@@ -51,7 +51,7 @@ func writeOptimum(dir string, r analyze.Result, names []string) ([]string, error
 	if err := WriteRepository(repository, r); err != nil {
 		return written, err
 	}
-	for _, m := range modelsOf(r) {
+	for _, m := range r.OfEach() {
 		written = append(written, filepath.Join(repository, m.Header.Model))
 	}
 	return written, nil
@@ -68,30 +68,10 @@ func optimalConfigs(dir string, r analyze.Result) []File {
 		}
 	}
 	var files []File
-	for _, m := range modelsOf(r) {
+	for _, m := range r.OfEach() {
 		files = append(files, File{filepath.Join(configDir, m.Header.Model, configName), func(w io.Writer) error { return WriteConfig(w, m) }})
 	}
 	return append(files, File{locationName, func(w io.Writer) error { return writeLocation(w, filepath.Join(dir, configDir)) }})
-}
-
-// modelsOf returns the result of each of several models: the same decision, with the configurations
-// and the header of that model. It is the result itself for one model.
-func modelsOf(r analyze.Result) []analyze.Result {
-	if len(r.Models) == 0 {
-		return []analyze.Result{r}
-	}
-	var list []analyze.Result
-	for i, m := range r.Models {
-		one := r
-		one.Header, one.Shapes, one.Pad = m.Header, m.Shapes, m.Pad
-		one.Configs = slices.Clone(r.Configs)
-		for k := range one.Configs {
-			part := one.Configs[k].Parts[i]
-			one.Configs[k].Setup, one.Configs[k].Deployed, one.Configs[k].Text = part.Setup, part.Deployed, part.Text
-		}
-		list = append(list, one)
-	}
-	return list
 }
 
 // writeLocation writes only the path of the optimal config.pbtxt, so that a script finds it from
@@ -137,7 +117,7 @@ func WriteConfig(w io.Writer, r analyze.Result) error {
 // ConfigText returns what WriteConfig writes; of several models, the files of all.
 func ConfigText(r analyze.Result) (string, error) {
 	var b strings.Builder
-	for i, m := range modelsOf(r) {
+	for i, m := range r.OfEach() {
 		if i > 0 {
 			b.WriteString("\n")
 		}
@@ -159,7 +139,7 @@ func WriteRepository(dir string, r analyze.Result) error {
 	if len(r.Models) == 0 {
 		return writeModel(dir, r, best)
 	}
-	for _, m := range modelsOf(r) {
+	for _, m := range r.OfEach() {
 		best, _ := m.Winner()
 		if err := writeModel(dir, m, best); err != nil {
 			return err

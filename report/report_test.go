@@ -32,6 +32,10 @@ func TestGoldens(t *testing.T) {
 	alone := reporttest.Ranked(t, analyzetest.New(t, analyzetest.Profile).Measure(search.Candidate{}, 4), analyze.Options{})
 	failed := reporttest.Ranked(t, analyzetest.New(t, analyzetest.Profile).
 		Fail(search.Candidate{}, 4, measure.StageLoad, "onnx runtime error 7: invalid graph"), analyze.Options{})
+	two, err := analyze.Analyze(analyzetest.OfTwo(t).Campaign(), analyze.Options{Top: 3})
+	if err != nil {
+		t.Fatal(err)
+	}
 	summary := func(w io.Writer, r analyze.Result) error { return markdown.Write(w, r, true) }
 	for _, test := range []struct {
 		golden string
@@ -58,6 +62,13 @@ func TestGoldens(t *testing.T) {
 		{"found.junit.xml", found, junit.Write},
 		{"infeasible.junit.xml", infeasible, junit.Write},
 		{"nothing.table.txt", nothing, text.WriteTable},
+		{"two.table.txt", two, text.WriteTable},
+		{"two.explain.txt", two, text.WriteExplanation},
+		{"two.md", two, summary},
+		{"two.json", two, resultjson.Write},
+		{"two.csv", two, resultcsv.WriteInference},
+		{"two.junit.xml", two, junit.Write},
+		{"two.encoder.pbtxt", two.OfEach()[0], report.WriteConfig},
 	} {
 		var b bytes.Buffer
 		if err := test.write(&b, test.result); err != nil {

@@ -39,11 +39,19 @@ const (
 )
 
 // Goal returns the campaign's goal. The file's objective, constraints and price replace the
-// campaign's, also those that its mode implies. An Errors means that the goal depends on a cost and
-// neither file has a price.
-func (a Analyze) Goal(campaign search.Goal) (search.Goal, error) {
-	campaign.Objective, campaign.Constraints = a.objective(campaign), a.constraints(campaign)
+// campaign's, also those that its mode implies. models are the names of the campaign's several
+// models; none for one. An Errors means that the goal depends on a cost and neither file has a price, or
+// that the campaign has no such metric.
+func (a Analyze) Goal(campaign search.Goal, models []string) (search.Goal, error) {
+	if a.Rank == RankTop3Mean && len(models) > 0 {
+		return campaign, document.Errors{{File: a.Path, Path: "rank", Problem: RankTop3Mean + " is a mean of one model's throughputs, and the campaign has several models",
+			Hint: "leave it out"}}
+	}
+	campaign.Objective, campaign.Constraints = a.objective(campaign, models), a.constraints(campaign)
 	campaign.Price = cmp.Or(a.Price, campaign.Price)
+	if err := goals.CheckModels(campaign, models); err != nil {
+		return campaign, document.Errors{{File: a.Path, Path: "constraints, objective, weights", Problem: err.Error()}}
+	}
 	if campaign.Price == 0 && slices.Contains(campaign.Metrics(), measure.Cost) {
 		return campaign, document.Errors{{File: a.Path, Path: "price", Problem: "is required: the metric cost needs it, and the profile has none",
 			Hint: "add a line price: {per_hour: 0.40}, in any currency"}}
@@ -94,10 +102,10 @@ func analyzeFields(a *Analyze, formats []string) []document.Field {
 	return []document.Field{
 		{Name: "input", Read: folder(&a.Input)},
 		{Name: "output", Read: folder(&a.Output)},
-		{Name: "objective", Read: func(v document.Value) { set(goals.Objective(v)) }},
-		{Name: "weights", Read: func(v document.Value) { set(goals.Weights(v)) }},
+		{Name: "objective", Read: func(v document.Value) { set(goals.ObjectiveOfCampaign(v)) }},
+		{Name: "weights", Read: func(v document.Value) { set(goals.WeightsOfCampaign(v)) }},
 		{Name: "constraints", Read: func(v document.Value) {
-			a.Constraints = goals.Constraints(v, func(v document.Value) {
+			a.Constraints = goals.ConstraintsOfCampaign(v, func(v document.Value) {
 				v.Fail(document.Error{Problem: "is decided before a campaign measures anything, not in its analysis",
 					Hint: "write it in the profile's constraints, and profile into another output folder"})
 			})

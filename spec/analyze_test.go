@@ -100,7 +100,7 @@ func TestAnalyzeGoal(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, err := a.Goal(campaign)
+		got, err := a.Goal(campaign, nil)
 		if diff := cmp.Diff(want, got); diff != "" || err != nil {
 			t.Errorf("%s: %v %s", text, err, diff)
 		}
@@ -116,7 +116,7 @@ func TestAnalyzeGoal(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = a.Goal(search.Goal{Objective: goals.Single(measure.Throughput)})
+	_, err = a.Goal(search.Goal{Objective: goals.Single(measure.Throughput)}, nil)
 	if want := "a.yaml: price: is required: the metric cost needs it"; err == nil || !strings.HasPrefix(err.Error(), want) {
 		t.Errorf("a cost without a price: %v, want %q", err, want)
 	}

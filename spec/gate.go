@@ -95,7 +95,7 @@ func ParseGate(path string, text []byte) (Gate, error) {
 	scratch := profileDefaults()
 	scratch.Path = path
 	r := gateReader{profileReader{p: &scratch}, &g}
-	r.check(root, root.Mapping(r.fields(), nil))
+	r.check(root, root.Mapping(r.fields(), severalInGate))
 	if err := d.Err(); err != nil {
 		return Gate{}, err
 	}
@@ -157,6 +157,16 @@ func (g Gate) AllMetrics() []measure.Metric {
 type gateReader struct {
 	profileReader
 	g *Gate
+}
+
+// severalInGate reports several models, which a gate cannot compare.
+func severalInGate(key, _ document.Value) bool {
+	if key.Node.Value != modelsField {
+		return false
+	}
+	key.Fail(document.Error{Problem: "is not supported in a gate, which compares two files of one model",
+		Hint: "write a gate.yaml for each model: baseline and candidate with their config.pbtxt, and the model's load at the scale that its campaign found"})
+	return true
 }
 
 func (r gateReader) fields() []document.Field {

@@ -51,11 +51,13 @@ func (a At) String() string {
 		return fmt.Sprintf("concurrency=%d", a.Load.Concurrency)
 	case a.Load.RequestRate > 0:
 		return "request_rate=" + strconv.FormatFloat(a.Load.RequestRate, 'g', -1, 64)
+	case a.Load.Scale > 0:
+		return "scale=" + strconv.FormatFloat(a.Load.Scale, 'g', -1, 64)
 	}
 	return "best"
 }
 
-const atAllowed = "best, lowest, each, concurrency=N, request_rate=N"
+const atAllowed = "best, lowest, each, concurrency=N, request_rate=N, of several models scale=N"
 
 // ParseAt reads the output of String. ok is false for other texts.
 func ParseAt(text string) (at At, ok bool) {
@@ -73,6 +75,9 @@ func ParseAt(text string) (at At, ok bool) {
 	case name == "request_rate":
 		rate, err := strconv.ParseFloat(number, 64)
 		return At{Load: measure.Load{RequestRate: rate}}, err == nil && rate > 0 && !math.IsInf(rate, 0)
+	case name == "scale":
+		scale, err := strconv.ParseFloat(number, 64)
+		return At{Load: measure.Load{Scale: scale}}, err == nil && scale > 0 && !math.IsInf(scale, 0)
 	}
 	return At{}, false
 }
@@ -80,7 +85,7 @@ func ParseAt(text string) (at At, ok bool) {
 // atHint names the load that a text probably means; "" if none is similar.
 func atHint(text string) string {
 	name, number, isLevel := strings.Cut(text, "=")
-	near := words.Nearest(name, []string{"best", "lowest", "each", "concurrency", "request_rate"})
+	near := words.Nearest(name, []string{"best", "lowest", "each", "concurrency", "request_rate", "scale"})
 	switch {
 	case near == "" || near == name:
 		return ""
@@ -176,10 +181,14 @@ func (a Analyze) ComparedAt() At {
 }
 
 // objective returns the file's objective, which replaces the campaign's.
-func (a Analyze) objective(campaign search.Goal) search.Objective {
+func (a Analyze) objective(campaign search.Goal, models []string) search.Objective {
 	switch {
 	case a.Objective != nil:
 		return *a.Objective
+	case a.Mode == ModeOnline && len(models) > 0:
+		return goals.LatenciesOf(search.Goal{Objective: campaign.Objective, Constraints: a.constraints(campaign)}, models)
+	case a.Mode == ModeOffline && len(models) > 0:
+		return goals.ThroughputsOf(models)
 	case a.Rank == RankTop3Mean || a.Mode == ModeOffline:
 		return goals.Single(measure.Throughput)
 	case a.Mode == ModeOnline:

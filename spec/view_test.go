@@ -81,7 +81,7 @@ func TestModes(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, err := a.Goal(campaign)
+		got, err := a.Goal(campaign, nil)
 		if diff := cmp.Diff(want, got); diff != "" || err != nil {
 			t.Errorf("%s: %v %s", text, err, diff)
 		}

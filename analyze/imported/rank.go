@@ -46,7 +46,7 @@ func OtherModels(file, source string, asked []spec.Analyze, list []analyze.Recor
 // formats that can be written: a recording has no model to deploy, and not always a configuration.
 func Rank(a spec.Analyze, recording analyze.Recording) (analyze.Result, spec.Analyze, error) {
 	throughput := search.Goal{Objective: search.Objective{Terms: []search.Term{{Metric: measure.Throughput, Weight: 1}}}}
-	goal, err := a.Goal(throughput)
+	goal, err := a.Goal(throughput, nil)
 	if err != nil {
 		return analyze.Result{}, a, exit.With(exit.Usage, err)
 	}

@@ -89,7 +89,7 @@ var allowed = map[string][]string{
 	"spec/reference":               {"spec/goals", "spec", "spec/knobs", "search", "measure", "model/modelconfig", "model/precision/accuracy", "ort/addon"},
 	"spec/reference/referencetest": {"spec/reference", "internal/golden", "internal/schema"},
 	// it writes files of tuner's own, and has package spec read them
-	"spec/modelanalyzer": {"spec", "spec/document", "search", "model/modelconfig"},
+	"spec/modelanalyzer": {"spec", "spec/document", "spec/goals", "search", "measure", "model/modelconfig"},
 	// objectives, constraints and prices in YAML
 	"spec/goals": {"spec/document", "search", "measure"},
 	// the factors of several models' traffic in YAML

@@ -18,6 +18,7 @@ const (
 	folder        = "plots"
 	LatencyFile   = folder + "/throughput_vs_p99.png"
 	LoadFile      = folder + "/throughput_vs_concurrency.png"
+	GrowthFile    = folder + "/limits_vs_scale.png" // of several models
 	ParetoFile    = folder + "/pareto.png"
 	breakdownFile = folder + "/latency_breakdown.png"
 	StagesFile    = "optim_Results.png" // OLive's name
@@ -30,11 +31,19 @@ type Format struct{}
 // Name implements report.Format.
 func (Format) Name() string { return Name }
 
-// Files implements report.Format. Charts of GPUs are made only if there are GPUs.
+// Files implements report.Format. Charts of GPUs are made only if there are GPUs. Several models have one
+// chart, besides those that the user asks for.
 func (Format) Files(r analyze.Result, _ report.Output) []report.File {
 	var list []report.File
 	add := func(path string, draw func(io.Writer, analyze.Result) error) {
 		list = append(list, report.File{Path: filepath.FromSlash(path), Write: func(w io.Writer) error { return draw(w, r) }})
+	}
+	if len(r.Models) > 0 { // they have no common throughput and latency
+		add(GrowthFile, WriteGrowth)
+		for _, p := range r.Plots {
+			add(simpleFolder+"/"+p.Name+".png", WritePlot(p))
+		}
+		return list
 	}
 	add(LatencyFile, WriteLatency)
 	add(LoadFile, WriteLoads)

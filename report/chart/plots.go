@@ -138,6 +138,9 @@ func limitsOf(r analyze.Result, m measure.Metric, factor float64, vertical bool)
 // legendLabel describes a configuration. The legend cuts long texts, so the name in the table comes
 // first.
 func legendLabel(r analyze.Result, c analyze.Config) string {
+	if len(r.Models) > 0 {
+		return figures.NameAndSetup(r, c)
+	}
 	if c.Candidate.IsDefault() {
 		return "default: " + figures.SetupText(c.Setup)
 	}

@@ -49,6 +49,9 @@ func metricAxis(r analyze.Result, m measure.Metric) abscissa {
 }
 
 func loadAxis(r analyze.Result) abscissa {
+	if len(r.Models) > 0 {
+		return abscissa{"scale", scaleTitle, level, nil, doublingTicks}
+	}
 	if figures.IsRate(r) {
 		return abscissa{"request rate", "Request rate (requests/s)", level, nil, doublingTicks}
 	}

@@ -55,8 +55,8 @@ func (Format) Files(r analyze.Result, _ report.Output) []report.File {
 func WriteInference(w io.Writer, r analyze.Result) error {
 	fields := r.CSV.Inference.Columns
 	if fields == nil {
-		fields = []string{"model_name", "batch_size", loadField(r), "model_config_path", "instance_group", "max_batch_size",
-			"satisfies_constraints", "perf_throughput", "perf_latency_p99"}
+		fields = slices.Concat([]string{"model_name", "batch_size"}, loadFields(r), []string{"model_config_path", "instance_group", "max_batch_size",
+			"satisfies_constraints", "perf_throughput", "perf_latency_p99"})
 	}
 	lines := [][]string{headers(fields)}
 	for x := range measuredPoints(r) {
@@ -70,8 +70,8 @@ func WriteInference(w io.Writer, r analyze.Result) error {
 func WriteGPU(w io.Writer, r analyze.Result) error {
 	fields := r.CSV.GPU.Columns
 	if fields == nil {
-		fields = []string{"model_name", "gpu_uuid", "batch_size", loadField(r), "model_config_path", "instance_group",
-			"satisfies_constraints", "gpu_used_memory", "gpu_utilization", "gpu_power_usage"}
+		fields = slices.Concat([]string{"model_name", "gpu_uuid", "batch_size"}, loadFields(r), []string{"model_config_path", "instance_group",
+			"satisfies_constraints", "gpu_used_memory", "gpu_utilization", "gpu_power_usage"})
 	}
 	lines := [][]string{headers(fields)}
 	for x := range measuredPoints(r) {
@@ -92,11 +92,20 @@ func WriteServer(w io.Writer, r analyze.Result) error {
 	return write(w, [][]string{headers(fields)})
 }
 
-func loadField(r analyze.Result) string {
-	if figures.IsRate(r) {
-		return "request_rate"
+// loadFields names the columns of the load. Of several models some may have a rate and others a
+// concurrency.
+func loadFields(r analyze.Result) []string {
+	parts := figures.MixOf(r).Parts()
+	isRate := func(p measure.Part) bool { return p.RequestRate > 0 }
+	hasRates := figures.IsRate(r) || slices.ContainsFunc(parts, isRate)
+	hasOthers := slices.ContainsFunc(parts, func(p measure.Part) bool { return !isRate(p) })
+	switch {
+	case hasRates && hasOthers:
+		return []string{"concurrency", "request_rate"}
+	case hasRates:
+		return []string{"request_rate"}
 	}
-	return "concurrency"
+	return []string{"concurrency"}
 }
 
 // column is a column of a table: Model Analyzer's name in YAML, its title, and its meaning.
@@ -200,6 +209,9 @@ func measuredPoints(r analyze.Result) iter.Seq[measuredPoint] {
 // inferenceCell returns a cell of the configurations' file. It is "" if the field does not apply or
 // is unknown.
 func inferenceCell(r analyze.Result, x measuredPoint, field string) string {
+	if len(r.Models) > 0 {
+		return severalCell(r, x, field)
+	}
 	switch field {
 	case "model_name":
 		return Text(r.Header.Model)
@@ -222,9 +234,6 @@ func inferenceCell(r analyze.Result, x measuredPoint, field string) string {
 		return x.satisfies
 	}
 	if parameter, ok := strings.CutPrefix(field, spec.BackendParameter); ok {
-		if x.config.Deployed == nil { // several models
-			return ""
-		}
 		return Text(x.config.Deployed.GetParameters()[parameter].GetStringValue())
 	}
 	metric := goals.TagMetric(field)

@@ -18,7 +18,7 @@ const loadsName = "loads.csv"
 // where nothing satisfies the constraints, and where a figure is unknown. Figures have three decimals.
 func WriteLoads(w io.Writer, r analyze.Result) error {
 	lines := [][]string{{
-		"model_name", "batch_size", loadField(r), "measured", "model_config_path", "instances", "max_batch_size", "queue_delay_us",
+		"model_name", "batch_size", levelField(r), "measured", "model_config_path", "instances", "max_batch_size", "queue_delay_us",
 		"throughput", "throughput_low", "throughput_high", "latency_avg_ms", "latency_avg_low_ms", "latency_avg_high_ms",
 		"latency_p99_ms", "latency_p99_low_ms", "latency_p99_high_ms", "gain", "gain_low", "gain_high", "tied_with",
 	}}
@@ -27,6 +27,14 @@ func WriteLoads(w io.Writer, r analyze.Result) error {
 		lines = append(lines, append(line, bestCells(l.Best)...))
 	}
 	return write(w, lines)
+}
+
+// levelField names the column of the load: its kind, or the scale of several models.
+func levelField(r analyze.Result) string {
+	if len(r.Models) > 0 {
+		return "scale"
+	}
+	return loadFields(r)[0]
 }
 
 // bestCells returns the cells of the best configuration at a load. Without one they are empty.

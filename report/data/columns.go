@@ -113,6 +113,9 @@ func trialColumns() []column {
 // knobColumns lists the knobs with names of their own, and those that a configuration sets besides.
 func knobColumns(r analyze.Result) []column {
 	names := knobs.Names()
+	if len(r.Models) > 0 {
+		names = namesOfSeveral(r)
+	}
 	others := map[string]bool{}
 	for _, c := range r.Configs {
 		for _, s := range c.Candidate.Settings() {
@@ -130,11 +133,12 @@ func knobColumns(r analyze.Result) []column {
 
 func knobColumn(name string) column {
 	c := column{name: knobPrefix + name, about: "The knob `" + name + "`."}
-	option, isOption := sessionoption.Find(name)
+	_, knob := search.SplitKnob(name)
+	option, isOption := sessionoption.Find(knob)
 	switch {
-	case name == search.KnobMaxQueueDelay:
+	case knob == search.KnobMaxQueueDelay:
 		c.kind, c.unit = number, seconds
-	case name == search.KnobInstanceCount, name == search.KnobMaxBatchSize, isOption && option.Kind == sessionoption.Threads:
+	case knob == search.KnobInstanceCount, knob == search.KnobMaxBatchSize, isOption && option.Kind == sessionoption.Threads:
 		c.kind = whole
 	case isOption && option.Kind == sessionoption.Switch:
 		c.kind = flag
@@ -168,7 +172,10 @@ func knobCell(c column, v search.Value) (any, error) {
 	return string(v), nil
 }
 
-func loadColumns() []column {
+func loadColumns(r analyze.Result) []column {
+	if len(r.Models) > 0 {
+		return loadColumnsOfSeveral(r)
+	}
 	return []column{
 		known("concurrency", whole, "requests", "Requests in flight. Empty under a request rate.", func(x row) any { return someWhole(x.load.Concurrency) }),
 		known("request_rate", number, "requests/s", "Requests per second. Empty under a concurrency.", func(x row) any { return some(x.load.RequestRate) }),
@@ -178,9 +185,9 @@ func loadColumns() []column {
 
 // metricsOf lists the metrics of every table, then the further ones of the goal.
 func metricsOf(r analyze.Result) []measure.Metric {
-	list := measure.Metrics()
+	list := slices.Concat(measure.Metrics(), metricsOfSeveral(r))
 	for _, m := range r.Goal.Metrics() {
-		if !slices.Contains(list, m) {
+		if !slices.Contains(list, m) && m != measure.Scale { // a column of the load
 			list = append(list, m)
 		}
 	}

@@ -46,7 +46,7 @@ func points(r analyze.Result) (table, error) {
 			}
 		}
 	}
-	return fill(pointsName, slices.Concat(identity(), pointColumns(), knobColumns(r), loadColumns(), figureColumns(r), countColumns()), rows)
+	return fill(pointsName, slices.Concat(identity(), pointColumns(), knobColumns(r), loadColumns(r), figureColumns(r), countColumns()), rows)
 }
 
 // trials makes a row for each trial, failed ones included. Service trials have none, since they
@@ -64,7 +64,7 @@ func trials(r analyze.Result) (table, error) {
 			isFinal: phase == search.PhaseFinal && s.Event.Trial.Fresh, ordinal: s.Ordinal, event: s.Event}
 		rows[i].sample, _ = s.Sample(r.Goal)
 	})
-	return fill(trialsName, slices.Concat(identity(), trialColumns(), knobColumns(r), loadColumns(), figureColumns(r), countColumns(), timeColumns()), rows)
+	return fill(trialsName, slices.Concat(identity(), trialColumns(), knobColumns(r), loadColumns(r), figureColumns(r), countColumns(), timeColumns()), rows)
 }
 
 // fill computes all cells.

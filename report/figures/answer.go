@@ -31,7 +31,6 @@ type Answer struct {
 
 // The lines that a report adds to those of the verdict.
 const (
-	lineTraffic = "Traffic"
 	lineMean    = "Means"
 	lineAssumed = "Assumed"
 	lineBasis   = "Basis"
@@ -44,7 +43,7 @@ func AnswerOf(r analyze.Result) Answer {
 		return Answer{State: verdict.Unmeasured, Headline: unmeasured(r), Lines: []verdict.Line{{Name: lineBasis, Text: basisLine(r)}}}
 	}
 	words := wordsOf(r)
-	a := Answer{State: v.State, Headline: v.Headline(words)}
+	a := Answer{State: v.State, Headline: withGrowth(r, v, v.Headline(words))}
 	if r.Recorded != "" && (v.State == verdict.Proven || v.State == verdict.NoGain) {
 		a.State, a.Headline = result.Recorded, recordedHeadline(r, words)
 	}
@@ -66,9 +65,7 @@ func AnswerOf(r analyze.Result) Answer {
 			a.Lines = append(a.Lines, l)
 		}
 	}
-	if text := trafficText(v.Answer().Load); text != "" {
-		a.Lines = slices.Insert(a.Lines, min(1, len(a.Lines)), verdict.Line{Name: lineTraffic, Text: text})
-	}
+	a.Lines = slices.Insert(a.Lines, min(1, len(a.Lines)), shareLines(r)...)
 	for _, l := range []verdict.Line{{Name: lineMean, Text: meansText(r)}, {Name: lineAssumed, Text: assumedText(r)}} {
 		if l.Text != "" {
 			a.Lines = append(a.Lines, l)
@@ -76,18 +73,6 @@ func AnswerOf(r analyze.Result) Answer {
 	}
 	a.Lines = append(append(a.Lines, last...), verdict.Line{Name: lineBasis, Text: basisLine(r)})
 	return a
-}
-
-// trafficText names the load on each of several models; "" for one.
-func trafficText(l measure.Load) string {
-	var parts []string
-	for _, s := range l.Mix.Parts() {
-		parts = append(parts, fmt.Sprintf("%s %s", s.Model, l.Of(s.Model)))
-	}
-	if len(parts) == 0 {
-		return ""
-	}
-	return strings.Join(parts, ", ") + "."
 }
 
 // wordsOf returns the words that a report uses for a verdict.
@@ -280,7 +265,9 @@ func (a Answer) Texts() []string {
 // "" if they are unknown. Of a mix it lists the kinds with their shares.
 //
 //	ids [128], mask [128]: a text of 128 tokens (examples: give yours, since the figures depend on them), sr [1] (fixed by the model)
-func RequestsText(r analyze.Result) string {
+func RequestsText(r analyze.Result) string { return ofEach(r, requestsText) }
+
+func requestsText(r analyze.Result) string {
 	var groups []string
 	ofData := ""
 	if rows := r.Header.Requests; rows != nil {

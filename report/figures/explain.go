@@ -199,7 +199,8 @@ func basisText(b search.Basis) string {
 }
 
 // valueText prints a knob's value for people.
-func valueText(knob string, v search.Value) string {
+func valueText(name string, v search.Value) string {
+	_, knob := search.SplitKnob(name)
 	switch {
 	case knob == search.KnobIntraOpThreads && v == "0":
 		return "all cores"

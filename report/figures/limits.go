@@ -16,6 +16,9 @@ import (
 // limitations names the bottleneck of the best configuration, of the other finalists and of the
 // default.
 func limitations(r analyze.Result) Section {
+	if len(r.Models) > 0 {
+		return severalLimits(r)
+	}
 	s := Section{Title: "What limits it"}
 	for i, subject := range r.Explanation.Subjects {
 		c := configOf(r, subject)

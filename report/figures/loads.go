@@ -11,6 +11,9 @@ import (
 
 // BestAtLoads makes the table of the best configuration at each load.
 func BestAtLoads(r analyze.Result) (heads []terminal.Column, cells [][]string) {
+	if len(r.Models) > 0 {
+		return bestAtScales(r)
+	}
 	heads = []terminal.Column{{Title: loadHeader(r), Right: true}, {Title: "Best config"}, {Title: "infer/s", Right: true},
 		{Title: "p99 ms", Right: true}, {Title: "Default's infer/s", Right: true}, {Title: "Gain", Right: true}, {Title: "Measured", Right: true}}
 	for _, l := range r.Loads {

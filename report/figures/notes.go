@@ -45,6 +45,9 @@ func legendNotes(r analyze.Result, g Ranking) []string {
 		load = "rate: requests/s"
 	}
 	text := "* what you had · inst × thr: instances × threads of each · " + load + " · ±: half of the 95 % interval · gain: " + gainLegend(r)
+	if len(r.Models) > 0 {
+		text = "* what you had · models: instances × threads of each, largest batch · scale: multiple of the profile's traffic · gain: " + gainLegend(r)
+	}
 	if len(r.Goal.Constraints) > 0 {
 		text += " · OK: probability that the limits are kept"
 	}
@@ -129,7 +132,7 @@ func otherKnobNotes(r analyze.Result) []string {
 	for _, c := range rows(r) {
 		var parts []string
 		for _, s := range c.Candidate.Settings() {
-			if !hasColumn(s.Knob) {
+			if !hasColumn(r, s.Knob) {
 				parts = append(parts, s.Knob+" "+string(s.Value))
 			}
 		}
@@ -140,7 +143,12 @@ func otherKnobNotes(r analyze.Result) []string {
 	return lines
 }
 
-func hasColumn(knob string) bool {
+func hasColumn(r analyze.Result, name string) bool {
+	_, knob := search.SplitKnob(name)
+	isShared := knob == search.KnobExecutionProvider || knob == search.KnobMaxQueueDelay
+	if len(r.Models) > 0 && isShared { // the columns of several models have neither
+		return false
+	}
 	switch knob {
 	case search.KnobInstanceCount, search.KnobIntraOpThreads, search.KnobMaxBatchSize, search.KnobMaxQueueDelay,
 		search.KnobExecutionProvider, search.KnobPrecision:

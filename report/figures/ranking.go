@@ -32,6 +32,9 @@ type column struct {
 // columns lists the columns of the ranking, with those of the goal's own metrics. They are narrow,
 // so a row with all of them fits a terminal.
 func columns(r analyze.Result) []column {
+	if len(r.Models) > 0 {
+		return columnsOfSeveral(r)
+	}
 	list := []column{
 		{header: "#", cell: func(c analyze.Config) string { return rankCell(r, c) }, right: true},
 		{header: "Config", cell: func(c analyze.Config) string { return nameCell(r, c) }},
@@ -235,6 +238,16 @@ func delayCell(d time.Duration) string {
 	return measure.QueueTime.Format(d.Seconds())
 }
 
+// MixOf returns the traffic of several models at scale 1; "" for one model, and without a measurement.
+func MixOf(r analyze.Result) measure.Mix {
+	for _, c := range r.Configs {
+		for _, p := range c.Points {
+			return p.Load.Mix
+		}
+	}
+	return ""
+}
+
 // IsRate reports whether the campaign's loads are request rates.
 func IsRate(r analyze.Result) bool {
 	for _, c := range r.Configs {
@@ -246,7 +259,10 @@ func IsRate(r analyze.Result) bool {
 }
 
 func loadHeader(r analyze.Result) string {
-	if IsRate(r) {
+	switch {
+	case len(r.Models) > 0:
+		return "Scale"
+	case IsRate(r):
 		return "Rate"
 	}
 	return "Load"

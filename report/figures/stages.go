@@ -2,6 +2,7 @@ package figures
 
 import (
 	"math"
+	"strings"
 
 	"tuner/analyze"
 	"tuner/search/verdict"
@@ -20,13 +21,17 @@ type Stage struct {
 }
 
 // Stages lists the known stages, with the points that were measured on the best one's server. The
-// default comes first, even without figures.
+// default comes first, even without figures. Of several models it is the only one, since their
+// stages have no common throughput.
 func Stages(r analyze.Result) []Stage {
 	here := func(c analyze.Config) analyze.Config {
 		c.Points = OnServerOf(r, First(r).Best, c.Points)
 		return c
 	}
 	list := []Stage{{Title: "default", Config: here(r.Default())}}
+	if len(r.Models) > 0 {
+		return list
+	}
 	add := func(s Stage) {
 		for _, before := range list {
 			if before.Config.Name == s.Config.Name {
@@ -77,7 +82,14 @@ func noBetter(r analyze.Result, one, best analyze.Config) analyze.Config {
 
 // ConfigText describes a configuration by its settings.
 func ConfigText(c analyze.Config) string {
-	if c.Candidate.IsDefault() {
+	switch {
+	case c.Candidate.IsDefault() && len(c.Parts) > 0:
+		var parts []string
+		for _, p := range c.Parts {
+			parts = append(parts, p.Model+" "+SetupText(p.Setup))
+		}
+		return strings.Join(parts, "; ")
+	case c.Candidate.IsDefault():
 		return SetupText(c.Setup)
 	}
 	return c.Candidate.Describe()

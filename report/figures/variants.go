@@ -16,7 +16,9 @@ import (
 )
 
 // AccuracyLimit prints the limit of accuracy: "cosine ≥ 0.99"; "" without one.
-func AccuracyLimit(r analyze.Result) string {
+func AccuracyLimit(r analyze.Result) string { return ofEach(r, accuracyLimit) }
+
+func accuracyLimit(r analyze.Result) string {
 	if r.Accuracy.Limit == nil {
 		return ""
 	}
@@ -24,7 +26,9 @@ func AccuracyLimit(r analyze.Result) string {
 }
 
 // AccuracyData names the data with which all variants were compared; "" if nothing was compared.
-func AccuracyData(r analyze.Result) string {
+func AccuracyData(r analyze.Result) string { return ofEach(r, accuracyData) }
+
+func accuracyData(r analyze.Result) string {
 	var report *accuracy.Report
 	for _, v := range r.Header.Variants {
 		for _, compared := range v.Accuracy {
@@ -121,7 +125,9 @@ func shareText(v float64) string {
 
 // VariantNotes returns the terminal's lines on accuracy: the figures of accepted variants, and the
 // rejected ones.
-func VariantNotes(r analyze.Result) []string {
+func VariantNotes(r analyze.Result) []string { return linesOfEach(r, variantNotes) }
+
+func variantNotes(r analyze.Result) []string {
 	var lines []string
 	for _, v := range r.Header.Variants {
 		for _, place := range slices.Sorted(maps.Keys(v.Accuracy)) {
@@ -140,7 +146,9 @@ func VariantNotes(r analyze.Result) []string {
 }
 
 // Rejections list the variants that were never measured, with the reasons: "int8 on openvino: why".
-func Rejections(r analyze.Result) []string {
+func Rejections(r analyze.Result) []string { return linesOfEach(r, rejections) }
+
+func rejections(r analyze.Result) []string {
 	var lines []string
 	for _, v := range r.Header.Variants {
 		for _, place := range slices.Sorted(maps.Keys(v.Rejected)) {
@@ -163,6 +171,20 @@ var VariantHeads = []string{"precision", "provider", "size", "cosine mean", "1st
 	"nearest neighbour", "limited figure", "verdict"}
 
 func VariantRows(r analyze.Result) [][]string {
+	var cells [][]string
+	for _, one := range alone(r) {
+		rows := variantRows(one)
+		for i := range rows {
+			if len(r.Models) > 0 {
+				rows[i][0] = one.Header.Model + " " + rows[i][0]
+			}
+		}
+		cells = append(cells, rows...)
+	}
+	return cells
+}
+
+func variantRows(r analyze.Result) [][]string {
 	var cells [][]string
 	for _, v := range r.Header.Variants {
 		for _, place := range slices.Sorted(maps.Keys(v.Accuracy)) {
@@ -208,6 +230,10 @@ func comparisonOf(r analyze.Result, c analyze.Config) (report accuracy.Report, v
 // AccuracyReason describes the accuracy of a configuration in a sentence; "" for the original on
 // cpu.
 func AccuracyReason(r analyze.Result, c analyze.Config) string {
+	return ofEach(r, func(one analyze.Result) string { return accuracyReason(one, partOf(one, c)) })
+}
+
+func accuracyReason(r analyze.Result, c analyze.Config) string {
 	report, variant, ok := comparisonOf(r, c)
 	if !ok {
 		return ""
@@ -218,6 +244,10 @@ func AccuracyReason(r analyze.Result, c analyze.Config) string {
 // shortAccuracy describes the accuracy in a few words: "int8 on cpu has cosine 0.9931 on 64 rows of
 // random data (limit cosine ≥ 0.99)". It returns "" for the original on cpu.
 func shortAccuracy(r analyze.Result, c analyze.Config) string {
+	return ofEach(r, func(one analyze.Result) string { return accuracyInShort(one, partOf(one, c)) })
+}
+
+func accuracyInShort(r analyze.Result, c analyze.Config) string {
 	report, variant, ok := comparisonOf(r, c)
 	if !ok {
 		return ""

@@ -9,6 +9,7 @@ import (
 
 	"tuner/analyze"
 	"tuner/measure"
+	"tuner/report/figures"
 	"tuner/search"
 	"tuner/search/verdict"
 	"tuner/spec"
@@ -265,8 +266,11 @@ func intervalText(m measure.Metric, e measure.Estimate) string {
 // shownMetrics lists the metrics of a choice that the page shows.
 func shownMetrics(goal search.Goal) []measure.Metric {
 	list := []measure.Metric{measure.Throughput, goal.Latency()}
+	if figures.IsOfScale(goal) { // inferences of several models do not add up
+		list = nil
+	}
 	for _, m := range append(goal.Metrics(), measure.Memory) {
-		if m != measure.ErrorRate && !slices.Contains(list, m) && m != measure.Memory {
+		if m != measure.ErrorRate && !slices.Contains(list, m) && m != measure.Memory && m != measure.Scale { // the load has the scale
 			list = append(list, m)
 		}
 	}

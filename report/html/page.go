@@ -56,9 +56,10 @@ type Chip struct {
 // Verdict is the answer: "1.59 ×", "the default's throughput within p99 ≤ 50 ms".
 type Verdict struct {
 	Figure, Claim string
-	Best          string // the configuration, with a note if it was measured again
-	Summary       string // the whole verdict in a sentence
-	Open          string // questions that the campaign leaves open; "" without any
+	Best          string   // the configuration, with a note if it was measured again
+	Shares        []string // of several models, what each gets and does in it
+	Summary       string   // the whole verdict in a sentence
+	Open          string   // questions that the campaign leaves open; "" without any
 }
 
 // Section is a part of the report: sentences and a table. Either may be missing.

@@ -91,6 +91,11 @@ func about(r analyze.Result) []string {
 func newVerdict(r analyze.Result) Verdict {
 	a := figures.AnswerOf(r)
 	v := Verdict{Summary: a.Headline}
+	if n := len(r.Models); n > 0 && len(a.Lines) > n {
+		for _, l := range a.Lines[1 : 1+n] {
+			v.Shares = append(v.Shares, l.String())
+		}
+	}
 	if len(a.Lines) > 0 {
 		v.Best = a.Lines[0].String()
 	}
@@ -112,6 +117,9 @@ func newVerdict(r analyze.Result) Verdict {
 		return v
 	}
 	gained(&v, r.Goal, best.Candidate.IsDefault(), best.Gain, figures.ObjectiveValues(r.Goal, best))
+	if figure, text, ok := figures.Growth(r); ok {
+		v.Figure, v.Claim = figure, text+figures.Within(r.Goal)
+	}
 	if r.Rank != spec.RankTop3Mean {
 		v.Claim += doubtOf(r.Verdict)
 	}
@@ -207,6 +215,9 @@ func accuracyChips(r analyze.Result, best analyze.Config) []Chip {
 	if figures.AccuracyReason(r, best) == "" {
 		return nil
 	}
+	if len(r.Models) > 0 {
+		return []Chip{{Text: "accuracy of other precisions compared", Hint: figures.AccuracyReason(r, best), Link: "#accuracy"}}
+	}
 	isSynthetic := false // all comparisons use the same data
 	for _, v := range r.Header.Variants {
 		for _, compared := range v.Accuracy {
@@ -222,7 +233,7 @@ func accuracyChips(r analyze.Result, best analyze.Config) []Chip {
 
 func metricLabels(r analyze.Result) map[measure.Metric]string {
 	labels := map[measure.Metric]string{}
-	for _, m := range append(measure.Metrics(), r.Goal.Metrics()...) {
+	for _, m := range append(append(measure.Metrics(), measure.Scale), r.Goal.Metrics()...) {
 		labels[m] = verdict.Label(m)
 	}
 	return labels
@@ -260,9 +271,11 @@ func accuracySection(r analyze.Result) Section {
 	if data := figures.AccuracyData(r); data != "" {
 		s.Lines = []string{fmt.Sprintf("Compared with fp32 on cpu, on %s. Limit: %s.", data, figures.AccuracyLimit(r))}
 	}
-	for _, v := range r.Header.Variants {
-		for _, note := range v.Notes {
-			s.Notes = append(s.Notes, fmt.Sprintf("%s: %s.", v.Precision, strings.TrimSuffix(note, ".")))
+	for _, one := range r.OfEach() {
+		for _, v := range one.Header.Variants {
+			for _, note := range v.Notes {
+				s.Notes = append(s.Notes, fmt.Sprintf("%s: %s.", v.Precision, strings.TrimSuffix(note, ".")))
+			}
 		}
 	}
 	return s
@@ -286,8 +299,14 @@ func origin(r analyze.Result) []Fact {
 	for _, runtime := range figures.Runtimes(h) {
 		facts = append(facts, Fact{Name: "ONNX Runtime", Value: fmt.Sprintf("%s (%s)", runtime.Version, runtime.Flavour)})
 	}
-	for _, m := range h.Models {
-		facts = append(facts, Fact{Name: "Model, " + m.Precision, Value: fmt.Sprintf("%s, SHA-256 %s", m.Path, m.SHA256)})
+	for _, one := range r.OfEach() {
+		for _, m := range one.Header.Models {
+			name := "Model, " + m.Precision
+			if len(r.Models) > 0 {
+				name = fmt.Sprintf("Model %s, %s", one.Header.Model, m.Precision)
+			}
+			facts = append(facts, Fact{Name: name, Value: fmt.Sprintf("%s, SHA-256 %s", m.Path, m.SHA256)})
+		}
 	}
 	return append(facts,
 		Fact{Name: "Profile", Value: fmt.Sprintf("%s, SHA-256 %s, seed %d", h.Spec.Path, h.Spec.SHA256, h.Seed)},

@@ -18,6 +18,9 @@ func newAnswer(r analyze.Result, a figures.Answer) result.Answer {
 		more := figures.Significant(v.More)
 		j.More = &more
 	}
+	for _, share := range figures.SharesOf(r, figures.First(r)) {
+		j.Models = append(j.Models, newShare(share))
+	}
 	for _, l := range a.Lines {
 		j.Lines = append(j.Lines, result.Line(l))
 	}

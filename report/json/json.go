@@ -110,7 +110,7 @@ func encodeShare(r analyze.Result, configs []analyze.Config) ([]byte, error) {
 func newResult(r analyze.Result) result.Result {
 	answer := figures.AnswerOf(r)
 	d := result.Result{
-		Format: result.Format, Status: result.Unmeasured, Summary: answer.Summary(), Answer: newAnswer(r, answer), Model: r.Header.Model,
+		Format: result.Format, Status: result.Unmeasured, Summary: answer.Summary(), Answer: newAnswer(r, answer), Model: r.Header.Model, Models: newServed(r),
 		Goal:        result.Goal{Objective: r.Goal.Objective.Terms, Constraints: notNil(r.Goal.Constraints), Price: r.Goal.Price},
 		Explanation: newExplanation(r.Explanation), FirstStage: r.FirstStage, Variants: []result.Variant{},
 		Configurations: []result.Configuration{}, Failures: []result.Failure{}, LeftOut: []result.Fold{}, Loads: []result.BestAtLoad{}, Pareto: []result.Front{},
@@ -125,8 +125,14 @@ func newResult(r analyze.Result) result.Result {
 	if l := r.Accuracy.Limit; l != nil && len(r.Header.Variants) > 0 {
 		d.Goal.Accuracy = &result.AccuracyLimit{Metric: l.Metric, Min: l.Min, Max: l.Max, Command: l.Command}
 	}
-	for _, v := range r.Header.Variants {
-		d.Variants = append(d.Variants, newVariant(r, v))
+	for _, one := range r.OfEach() {
+		for _, v := range one.Header.Variants {
+			variant := newVariant(one, v)
+			if len(r.Models) > 0 {
+				variant.Model = one.Header.Model
+			}
+			d.Variants = append(d.Variants, variant)
+		}
 	}
 	if best, ok := r.Winner(); ok {
 		d.Status, d.Best = result.Satisfied, best.Name
@@ -157,7 +163,7 @@ func newConfiguration(r analyze.Result, c analyze.Config) result.Configuration {
 	s := c.Setup
 	j := result.Configuration{
 		Name: c.Name, Rank: c.Rank, Default: c.Candidate.IsDefault(), Satisfies: c.Satisfies(), TiedWith: c.TiedWith,
-		Setup:    newSetup(s),
+		Setup: newSetup(s), Models: newConfigured(c),
 		Settings: c.Candidate, Points: []result.Point{}, Config: c.Text,
 	}
 	if c.Best != nil {
@@ -264,8 +270,14 @@ func newOrigin(r analyze.Result) result.Origin {
 	for _, build := range figures.Runtimes(h) {
 		o.Runtimes = append(o.Runtimes, build.Name())
 	}
-	for _, m := range h.Models {
-		o.Models = append(o.Models, result.Model{Precision: m.Precision, Path: m.Path, SHA256: m.SHA256, Bytes: m.Bytes})
+	for _, one := range r.OfEach() {
+		name := ""
+		if len(r.Models) > 0 {
+			name = one.Header.Model
+		}
+		for _, m := range one.Header.Models {
+			o.Models = append(o.Models, result.Model{Model: name, Precision: m.Precision, Path: m.Path, SHA256: m.SHA256, Bytes: m.Bytes})
+		}
 	}
 	return o
 }

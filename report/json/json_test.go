@@ -20,6 +20,16 @@ import (
 	"tuner/spec"
 )
 
+// ofTwo returns the result of two models.
+func ofTwo(t *testing.T) analyze.Result {
+	t.Helper()
+	r, err := analyze.Analyze(analyzetest.OfTwo(t).Campaign(), analyze.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
 const schemaPath = "../../docs/reference/result.schema.json"
 
 // Every result.json is valid under the published schema, and has only fields that the schema names.
@@ -52,6 +62,7 @@ func TestResultsKeepTheSchema(t *testing.T) {
 		"imported":   reporttest.Imported(t),
 		"minilm":     reporttest.Recorded(t, "minilm"),
 		"guided":     reporttest.Recorded(t, "guided"),
+		"two models": ofTwo(t),
 	} {
 		var b bytes.Buffer
 		if err := Write(&b, r); err != nil {

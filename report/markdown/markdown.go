@@ -40,7 +40,10 @@ func Write(w io.Writer, r analyze.Result, charts bool) error {
 		fmt.Fprintf(&b, "- %s\n", escape(line))
 	}
 	charts = charts && r.IsMeasured()
-	if charts {
+	switch {
+	case charts && len(r.Models) > 0:
+		fmt.Fprintf(&b, "\n![How far the traffic can grow](%s)\n", chart.GrowthFile)
+	case charts:
 		fmt.Fprintf(&b, "\n![Throughput against p99 latency](%s)\n\n![Throughput against load](%s)\n",
 			chart.LatencyFile, chart.LoadFile)
 	}
@@ -136,8 +139,14 @@ func writeOrigin(b *strings.Builder, r analyze.Result) {
 	h := r.Header
 	fmt.Fprintf(b, "\n## Origin\n\n")
 	fmt.Fprintf(b, "- profile: %s, SHA-256 %s, seed %d\n", code(h.Spec.Path), code(h.Spec.SHA256), h.Seed)
-	for _, m := range h.Models {
-		fmt.Fprintf(b, "- model (%s): %s, SHA-256 %s\n", escape(m.Precision), code(m.Path), code(m.SHA256))
+	for _, one := range r.OfEach() {
+		for _, m := range one.Header.Models {
+			name := m.Precision
+			if len(r.Models) > 0 {
+				name = one.Header.Model + ", " + name
+			}
+			fmt.Fprintf(b, "- model (%s): %s, SHA-256 %s\n", escape(name), code(m.Path), code(m.SHA256))
+		}
 	}
 	if figures.HasServers(r) {
 		fmt.Fprintf(b, "- server: %s\n", escape(h.Server.String()))

@@ -13,6 +13,7 @@ import (
 	"tuner/internal/words"
 	"tuner/measure"
 	"tuner/pipeline/steps"
+	"tuner/profile/journal"
 	"tuner/report"
 	"tuner/report/chart"
 	"tuner/report/figures"
@@ -93,6 +94,9 @@ func writeFronts(b *strings.Builder, r analyze.Result, charts bool) {
 	names := make([]string, len(front.Metrics))
 	for i, m := range front.Metrics {
 		names[i] = verdict.Label(m)
+	}
+	if len(r.Models) > 0 {
+		charts = false // two metrics are a row, not a picture
 	}
 	fmt.Fprintf(b, "\n## Pareto set\n\nNo measured point within the limits is better than these in one of %s without being worse in another.\n\n",
 		escape(strings.Join(names, ", ")))
@@ -195,7 +199,8 @@ func writeStageLoads(b *strings.Builder, list []figures.Stage) {
 // writeVariants writes the section on accuracy: each variant's figures, the operators kept in fp32,
 // and the rejections.
 func writeVariants(b *strings.Builder, r analyze.Result) {
-	if len(r.Header.Variants) == 0 {
+	each := r.OfEach()
+	if !slices.ContainsFunc(each, func(one analyze.Result) bool { return len(one.Header.Variants) > 0 }) {
 		return
 	}
 	fmt.Fprintf(b, "\n## Accuracy of the variants\n\n")
@@ -205,15 +210,12 @@ func writeVariants(b *strings.Builder, r analyze.Result) {
 	if cells := figures.VariantRows(r); len(cells) > 0 {
 		b.WriteString(table(left(figures.VariantHeads...), cells))
 	}
-	for _, v := range r.Header.Variants {
-		for _, note := range v.Notes {
-			fmt.Fprintf(b, "\n%s: %s.\n", escape(v.Precision), escape(strings.TrimSuffix(note, ".")))
-		}
-		if len(v.Kept) > 0 {
-			fmt.Fprintf(b, "\nIn %[1]s these operators stay in fp32 to keep the limit. Parentheses hold their relative error in %[1]s:\n\n", escape(v.Precision))
-		}
-		for _, k := range v.Kept {
-			fmt.Fprintf(b, "- %s (%.3g)\n", escape(k.Node), k.Error)
+	for _, one := range each {
+		for _, v := range one.Header.Variants {
+			if len(r.Models) > 0 {
+				v.Precision = one.Header.Model + " " + v.Precision
+			}
+			writeVariant(b, v)
 		}
 	}
 	if rejected := figures.Rejections(r); len(rejected) > 0 {
@@ -221,6 +223,19 @@ func writeVariants(b *strings.Builder, r analyze.Result) {
 		for _, line := range rejected {
 			fmt.Fprintf(b, "- %s\n", escape(line))
 		}
+	}
+}
+
+// writeVariant writes the notes on a variant, and its operators that stay in fp32.
+func writeVariant(b *strings.Builder, v journal.Variant) {
+	for _, note := range v.Notes {
+		fmt.Fprintf(b, "\n%s: %s.\n", escape(v.Precision), escape(strings.TrimSuffix(note, ".")))
+	}
+	if len(v.Kept) > 0 {
+		fmt.Fprintf(b, "\nIn %[1]s these operators stay in fp32 to keep the limit. Parentheses hold their relative error in %[1]s:\n\n", escape(v.Precision))
+	}
+	for _, k := range v.Kept {
+		fmt.Fprintf(b, "- %s (%.3g)\n", escape(k.Node), k.Error)
 	}
 }
 

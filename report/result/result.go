@@ -55,10 +55,12 @@ type Result struct {
 	// whether the best configuration satisfies the constraints; infeasible: no configuration does;
 	// unmeasured: nothing was measured, for example because every trial failed
 	Status  Status `json:"status" jsonschema:"enum"`
-	Summary string `json:"summary"`        // the answer in a few sentences
-	Answer  Answer `json:"answer"`         // head of every report
-	Model   string `json:"model"`          // served name of the model
-	Best    string `json:"best,omitempty"` // name of the best configuration, if one satisfies the constraints
+	Summary string `json:"summary"` // the answer in a few sentences
+	Answer  Answer `json:"answer"`  // head of every report
+	Model   string `json:"model"`   // served name of the model; of several models their names, joined by +
+	// several models: each with its traffic, in the order of the profile; absent for one model
+	Models []Served `json:"models,omitempty"`
+	Best   string   `json:"best,omitempty"` // name of the best configuration, if one satisfies the constraints
 	// name of the configuration that misses the constraints least, if none satisfies them
 	Nearest string `json:"nearest,omitempty"`
 	Goal    Goal   `json:"goal"` // what was asked for
@@ -132,8 +134,27 @@ type Answer struct {
 	Probability *float64 `json:"probability,omitempty" jsonschema:"minimum=0,maximum=1"`
 	// relative gain that something else may still have, at most with the required probability; absent
 	// if it is unknown
-	More  *float64 `json:"possible_gain,omitempty" jsonschema:"minimum=0"`
-	Lines []Line   `json:"lines"` // statements of the answer
+	More *float64 `json:"possible_gain,omitempty" jsonschema:"minimum=0"`
+	// several models: what each gets and does in the best configuration, or the nearest; absent for one
+	// model
+	Models []Share `json:"models,omitempty"`
+	Lines  []Line  `json:"lines"` // statements of the answer
+}
+
+// Served is one of several models on the server.
+type Served struct {
+	Model    string         `json:"model"`              // name under which it is served
+	Load     measure.Load   `json:"load"`               // its traffic at scale 1
+	Accuracy *AccuracyLimit `json:"accuracy,omitempty"` // limit that its variants must keep; absent if nothing was compared
+}
+
+// Share has the load and the figures of one of several models in a configuration.
+type Share struct {
+	Model  string       `json:"model"`  // name under which it is served
+	Load   measure.Load `json:"load"`   // its traffic at the scale of the answer
+	Limits []Chance     `json:"limits"` // its limits, with metrics without its name
+	// its figures by metric without its name, in base units
+	Values map[measure.Metric]Estimate `json:"values"`
 }
 
 // Line is one statement of the answer.
@@ -177,7 +198,7 @@ type Ranking struct {
 	// highest throughputs over the loads
 	Rank string `json:"rank" jsonschema:"enum=score,enum=top3-mean"`
 	// load at which configurations are compared; best: each at its best load
-	At string `json:"at" jsonschema:"pattern=^(best|concurrency=[0-9]+|request_rate=[0-9.e+-]+)$"`
+	At string `json:"at" jsonschema:"pattern=^(best|concurrency=[0-9]+|request_rate=[0-9.e+-]+|scale=[0-9.e+-]+)$"`
 }
 
 // BestAtLoad is the best configuration at one load, ranked by that load alone.
@@ -214,14 +235,23 @@ type Configuration struct {
 	Confirmed bool   `json:"confirmed"`                             // it was measured again on fresh launches at its best load
 	// of the best one, names of the first 20 configurations that are as good; of each of these, the
 	// name of the best one
-	TiedWith []string         `json:"tied_with,omitempty"`
-	Gain     *Estimate        `json:"gain,omitempty"`      // factor over the default, each at its best load
-	BestLoad *measure.Load    `json:"best_load,omitempty"` // load of the point that ranks it
-	Setup    Setup            `json:"setup"`               // the server's setup
-	Settings search.Candidate `json:"settings"`            // knobs that differ from the default; empty for the default
-	Memory   *Memory          `json:"memory,omitempty"`    // memory of the server's process, the same for all points; absent if it is unknown
-	Points   []Point          `json:"points"`              // one for each load, ascending
-	Config   string           `json:"config"`              // text of config.pbtxt
+	TiedWith []string      `json:"tied_with,omitempty"`
+	Gain     *Estimate     `json:"gain,omitempty"`      // factor over the default, each at its best load
+	BestLoad *measure.Load `json:"best_load,omitempty"` // load of the point that ranks it
+	Setup    Setup         `json:"setup"`               // the server's setup; of several models the sum of instances, and what they have in common
+	// several models: the configuration of each, in the order of the profile; absent for one model
+	Models   []Configured     `json:"models,omitempty"`
+	Settings search.Candidate `json:"settings"`         // knobs that differ from the default; empty for the default
+	Memory   *Memory          `json:"memory,omitempty"` // memory of the server's process, the same for all points; absent if it is unknown
+	Points   []Point          `json:"points"`           // one for each load, ascending
+	Config   string           `json:"config"`           // text of config.pbtxt; of several models all of them
+}
+
+// Configured is the configuration of one of several models.
+type Configured struct {
+	Model  string `json:"model"`  // name under which it is served
+	Setup  Setup  `json:"setup"`  // its setup
+	Config string `json:"config"` // text of its config.pbtxt
 }
 
 // Memory is the memory of the server's process with a configuration. It is the same for every load.
@@ -375,6 +405,7 @@ type Origin struct {
 
 // Model is the model file of one precision.
 type Model struct {
+	Model     string `json:"model,omitempty"`              // of several models the one that it is a file of; absent for one model
 	Precision string `json:"precision"`                    // precision of the file, such as int8
 	Path      string `json:"path"`                         // path of the file
 	SHA256    string `json:"sha256"`                       // SHA-256 of the file with its external data
@@ -390,6 +421,7 @@ type Step struct {
 
 // Variant is the model in one precision, with its accuracy in each place that was tried.
 type Variant struct {
+	Model     string             `json:"model,omitempty"`                            // of several models the one that it is a variant of; absent for one model
 	Precision string             `json:"precision"`                                  // name of the precision
 	Own       bool               `json:"own"`                                        // the file is the user's own, not one that tuner made
 	Path      string             `json:"path,omitempty"`                             // path of the file; absent if it could not be made

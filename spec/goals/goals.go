@@ -119,13 +119,18 @@ func Single(m measure.Metric) search.Objective {
 	return search.Objective{Terms: []search.Term{{Metric: m, Weight: 1}}}
 }
 
+// reader reads the name of a metric, like OfGoal.
+type reader func(v document.Value, others ...string) (measure.Metric, bool)
+
 // Objective reads one metric.
-func Objective(v document.Value) search.Objective {
+func Objective(v document.Value) search.Objective { return objective(v, OfGoal) }
+
+func objective(v document.Value, read reader) search.Objective {
 	if len(v.Node.Content) > 0 {
 		v.Fail(document.Error{Problem: "must be one metric", Hint: "several, weighted: weights: {throughput: 10, latency_p99: 5}"})
 		return search.Objective{}
 	}
-	m, ok := OfGoal(v)
+	m, ok := read(v)
 	if !ok {
 		return search.Objective{}
 	}
@@ -133,11 +138,13 @@ func Objective(v document.Value) search.Objective {
 }
 
 // Weights reads {metric: weight}.
-func Weights(v document.Value) search.Objective {
+func Weights(v document.Value) search.Objective { return weights(v, OfGoal) }
+
+func weights(v document.Value, read reader) search.Objective {
 	var o search.Objective
 	var seen []measure.Metric
 	v.Mapping(nil, func(key, v document.Value) bool {
-		m, known := OfGoal(key)
+		m, known := read(key)
 		if !known {
 			return true
 		}
@@ -165,6 +172,10 @@ func AppendMetric(v document.Value, seen []measure.Metric, m measure.Metric) []m
 // Constraints reads {metric: {min | max}}. The result is not nil, so that "no constraint" differs
 // from "not set". accuracy reads the constraint of that name, which limits no measured metric.
 func Constraints(v document.Value, accuracy func(document.Value)) []search.Constraint {
+	return constraints(v, accuracy, OfGoal)
+}
+
+func constraints(v document.Value, accuracy func(document.Value), read reader) []search.Constraint {
 	list := []search.Constraint{}
 	var seen []measure.Metric
 	v.Mapping(nil, func(key, v document.Value) bool {
@@ -172,7 +183,7 @@ func Constraints(v document.Value, accuracy func(document.Value)) []search.Const
 			accuracy(v)
 			return true
 		}
-		m, known := OfGoal(key, AccuracyField)
+		m, known := read(key, AccuracyField)
 		if !known {
 			return true
 		}

@@ -21,7 +21,9 @@ type analysis struct {
 	folder  string   // of the campaign, below the checkpoints
 	configs []string // reported configurations; nil: all
 	goal    *model   // model whose goal replaces the campaign's; nil: none
-	plots   []value  // plots of its models; empty: those of the file
+	// together are several models whose goal replaces that of their campaign; empty: none
+	together []model
+	plots    []value // plots of its models; empty: those of the file
 }
 
 // analyses returns the analyses that a file requests. They cover the configurations in
@@ -37,7 +39,12 @@ func (r *reader) analyses(root value) []spec.Analyze {
 			asked = append(asked, analysis{at: m.at, folder: m.name, goal: &m})
 		}
 	case r.has("profile_models"):
-		for _, m := range r.models("profile_models", PerModel) {
+		models := r.models("profile_models", PerModel)
+		if r.isTogether(models) {
+			asked = append(asked, analysis{at: models[0].at, folder: nameOf(models), together: models})
+			break
+		}
+		for _, m := range models {
 			for _, folder := range folders(m, r.batches(m)) {
 				asked = append(asked, analysis{at: m.at, folder: folder, goal: &m})
 			}
@@ -97,8 +104,11 @@ func (r *reader) results(x analysis) spec.Analyze {
 	if v, has := r.said("num_configs_per_model"); has {
 		n.word(v, v.node.Value, "top")
 	}
-	if x.goal != nil {
+	switch {
+	case x.goal != nil:
 		r.goal(n, *x.goal)
+	case len(x.together) > 0:
+		r.goalTogether(n, x.together)
 	}
 	r.plots(n, x)
 	text, err := n.print()

@@ -43,6 +43,18 @@ func machine(t *testing.T, text string) Machine {
 // facts describe a machine with eight cores and a model that batches.
 var facts = search.Facts{Cores: 8, Batching: true, BaseMaxBatchSize: 16, BaseInstances: 1}
 
+// factsOf returns the facts of a profile's models, all of which batch.
+func factsOf(p spec.Profile) search.Facts {
+	if !p.IsSeveral() {
+		return facts
+	}
+	joint := search.Facts{Cores: facts.Cores, Parts: map[string]search.Facts{}}
+	for _, name := range p.ModelNames() {
+		joint.Parts[name] = facts
+	}
+	return joint
+}
+
 // describe prints the meaning of a file: its warnings, its campaigns and its analyses. Each
 // campaign is a file of tuner's own, with the number of its configurations and its loads. For an
 // invalid file it prints the mistakes.
@@ -61,7 +73,7 @@ func describe(path string, text []byte, m Machine) string {
 		return b.String()
 	}
 	for _, c := range f.Campaigns {
-		space := c.Profile.Space(facts)
+		space := c.Profile.Space(factsOf(c.Profile))
 		n, _ := space.Candidates().Len()
 		fmt.Fprintf(&b, "--- %s: %d configurations beside the default, loads %v\n%s", c.Profile.Name, n, space.Load.Levels, c.Profile.Text)
 		describeResults(&b, c.Analyze)

@@ -56,7 +56,7 @@ func appliedFields() []Field {
 			"run_config_search_min_model_batch_size", "run_config_search_max_model_batch_size", "run_config_search_min_instance_count",
 			"run_config_search_max_instance_count", "request_rate_search_enable", "num_configs_per_model", "filename_model_inference",
 			"filename_model_gpu", "filename_server_only", "inference_output_fields", "gpu_output_fields", "server_output_fields",
-			"report_model_configs", "analysis_models", "plots"),
+			"report_model_configs", "analysis_models", "plots", concurrentField),
 	)
 }
 
@@ -96,11 +96,9 @@ func refusedFields() []Field {
 	return slices.Concat(
 		refused(TopLevel, "ensembles and pipelines of models (BLS) come in a later version", "profile the models one by one",
 			"bls_composing_models", "ensemble_composing_models", "cpu_only_composing_models"),
-		refused(TopLevel, "several models under load at once come in a later version", "remove the line: the models are then profiled one after the other",
-			"run_config_profile_models_concurrently_enable"),
 		refused(TopLevel, "a server that may not load models runs one configuration, and there is nothing to search",
 			"`tuner perf` measures it at a range of loads", "reload_model_disable"),
-		refused(TopLevel, "belongs to a model, in profile_models", "", "weighting"),
+		refused(TopLevel, "belongs to a model, in profile_models", "", weightField),
 	)
 }
 
@@ -108,8 +106,7 @@ func refusedFields() []Field {
 func modelFields() []Field {
 	return slices.Concat(
 		fields(PerModel, Applied, "", "cpu_only", "objectives", "constraints", "parameters", "model_config_parameters", "perf_analyzer_flags",
-			"triton_server_flags", "triton_server_environment"),
-		fields(PerModel, Unused, "weighs models that share a server; here each has one of its own", "weighting"),
+			"triton_server_flags", "triton_server_environment", weightField),
 		fields(PerModel, Unused, "genai-perf is not run", "genai_perf_flags"),
 		fields(PerModel, Unused, "no container is started: see triton_launch_mode", "triton_docker_args"),
 

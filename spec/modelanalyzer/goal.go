@@ -51,6 +51,11 @@ func (r *reader) goal(n *native, m model) {
 	if v, has := r.of(m, "objectives"); has {
 		r.objectives(n, v)
 	}
+	r.limits(n, m)
+}
+
+// limits writes the constraints.
+func (r *reader) limits(n *native, m model) {
 	if v, has := r.of(m, "constraints"); has {
 		r.constraints(n, v)
 	}

@@ -103,6 +103,11 @@ func (r *reader) load(n *native, m model, batch value) {
 	default:
 		r.span(n, m, span{"concurrency", 1, 1024, true}, "load", "concurrency")
 	}
+	r.inputs(n, flags)
+}
+
+// inputs writes what the requests carry.
+func (r *reader) inputs(n *native, flags map[string]value) {
 	data, hasData := flags["input-data"]
 	if hasData = hasData && r.data(n, data); hasData {
 		return // its rows have their own shape

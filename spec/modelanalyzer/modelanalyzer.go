@@ -43,7 +43,7 @@ type Warning struct {
 // String returns "file:line: path: text".
 func (w Warning) String() string { return fmt.Sprintf("%s:%d: %s: %s", w.File, w.Line, w.Path, w.Text) }
 
-// Campaign is a file's request for one model at one client batch.
+// Campaign is a file's request for one model at one client batch, or for all models at once.
 type Campaign struct {
 	Profile spec.Profile
 	Analyze spec.Analyze // analysis of its results
@@ -86,9 +86,15 @@ func ParseProfile(path string, text []byte, m Machine, o Options) (File, error) 
 			r.fail(root, document.Error{Problem: "has no profile_models", Hint: "add profile_models: [NAME], of models in model_repository"})
 		}
 		models := r.models("profile_models", PerModel)
-		r.several = len(models) > 1 || len(models) == 1 && len(r.batches(models[0])) > 1
-		for _, m := range models {
-			f.Campaigns = append(f.Campaigns, r.campaigns(m)...)
+		if r.isTogether(models) {
+			if c, ok := r.together(models); ok {
+				f.Campaigns = append(f.Campaigns, c)
+			}
+		} else {
+			r.several = len(models) > 1 || len(models) == 1 && len(r.batches(models[0])) > 1
+			for _, m := range models {
+				f.Campaigns = append(f.Campaigns, r.campaigns(m)...)
+			}
 		}
 		_, f.Unreported = r.said("skip_summary_reports")
 		f.Joint = r.joint()

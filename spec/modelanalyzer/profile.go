@@ -35,6 +35,16 @@ func folders(m model, batches []value) []string {
 
 // batches returns the client batches of a model. The search uses one per campaign.
 func (r *reader) batches(m model) []value {
+	at, list := r.batchValues(m)
+	if len(list) > 1 {
+		r.warn(at, "each of the %d client batches is a campaign of its own, in %s and so on; the names of configurations are counted in each",
+			len(list), r.campaignFolder(m.name+"-b"+list[0].node.Value))
+	}
+	return list
+}
+
+// batchValues lists the client batches of a model, at least one, and their place.
+func (r *reader) batchValues(m model) (at value, list []value) {
 	one := value{scalar(m.at, "1", false), m.at.path}
 	v, has := r.parameter(m, "batch_sizes")
 	flags := r.clientFlags(m)
@@ -44,18 +54,17 @@ func (r *reader) batches(m model) []value {
 		}
 	}
 	if !has {
-		return []value{one}
+		return m.at, []value{one}
 	}
-	list := r.numbers(v)
+	list = r.numbers(v)
 	if len(list) == 0 { // a mistake, which was reported
-		return []value{one}
+		return m.at, []value{one}
 	}
-	if len(list) > 1 {
-		r.warn(v, "each of the %d client batches is a campaign of its own, in %s and so on; the names of configurations are counted in each",
-			len(list), filepath.Join(r.checkpoints(), m.name+"-b"+list[0].node.Value))
-	}
-	return list
+	return v, list
 }
+
+// campaignFolder returns the folder of a campaign, relative to the working folder.
+func (r *reader) campaignFolder(name string) string { return filepath.Join(r.checkpoints(), name) }
 
 // parameter returns a load parameter: the model's own, or else the file's.
 func (r *reader) parameter(m model, name string) (value, bool) {
@@ -79,16 +88,10 @@ func (r *reader) clientFlags(m model) map[string]value {
 // campaign translates the file for one model, and has the result read.
 func (r *reader) campaign(m model, batch value, folder string) (Campaign, bool) {
 	before := len(r.errors)
-	repository, dir := r.text("model_repository", "")
-	if dir == "" {
-		repository = m.at
-		r.fail(m.at, document.Error{Problem: "is in no model_repository", Hint: "add model_repository: FOLDER; tuner reads the model's inputs there, " +
-			"also of one that a remote server serves"})
-	}
 	n := newNative()
-	n.text(repository, r.relativePath(filepath.Join(dir, m.name)), "model")
+	r.modelFile(n, m)
 	n.text(m.at, m.name, "name")
-	n.text(m.at, r.relativePath(filepath.Join(r.checkpoints(), folder)), "output")
+	n.text(m.at, r.relativePath(r.campaignFolder(folder)), "output")
 	r.runner(n, m)
 	r.search(n, m)
 	r.space(n, m)
@@ -103,6 +106,17 @@ func (r *reader) campaign(m model, batch value, folder string) (Campaign, bool) 
 	r.translate(n, err)
 	a := r.results(analysis{at: m.at, folder: folder})
 	return Campaign{p, a}, len(r.errors) == before
+}
+
+// modelFile writes the folder of a model.
+func (r *reader) modelFile(n *native, m model) {
+	repository, dir := r.text("model_repository", "")
+	if dir == "" {
+		repository = m.at
+		r.fail(m.at, document.Error{Problem: "is in no model_repository", Hint: "add model_repository: FOLDER; tuner reads the model's inputs there, " +
+			"also of one that a remote server serves"})
+	}
+	n.text(repository, r.relativePath(filepath.Join(dir, m.name)), "model")
 }
 
 // The modes of triton_launch_mode.

@@ -24,31 +24,38 @@ const unlimited = 1_000_000
 // search writes how the space is searched. Configurations that are enumerated by hand are measured
 // in their order. The automatic search is tuner's own, unless the file names a mode.
 func (r *reader) search(n *native, m model) {
-	at, mode := r.text("run_config_search_mode", "")
 	strategy := plan.Guided
-	switch mode {
-	case "":
-		at = m.at
-		if r.isManual(m) {
-			strategy = plan.Grid
-		}
-	case "brute":
-		strategy = plan.Grid
-	case "quick":
+	at, mode := r.mode(m, strategy)
+	switch {
+	case mode == "quick":
 		strategy = plan.Quick
-	case "optuna":
-		r.warn(at, "the sampler is tuner's own (guided), which takes the limits into account")
-	default:
-		r.fail(at, document.Error{Problem: "is not known", Allowed: "brute, quick, optuna"})
-	}
-	if v, has := r.said("run_config_search_disable"); has && mode == "quick" {
-		r.fail(v, document.Error{Problem: "contradicts run_config_search_mode: quick", Hint: "keep one of the two"})
+	case mode == "brute", mode == "" && r.isManual(m):
+		strategy = plan.Grid
 	}
 	n.word(at, strategy, "search", "strategy")
 	n.word(at, strconv.Itoa(unlimited), "search", "budget", "trials")
 	if v, has := r.clientFlags(m)["measurement-interval"]; has && v.isSaid() {
 		n.text(v, v.node.Value+"ms", "search", "window")
 	}
+}
+
+// mode returns the mode of the search; "" if the file names none. sampler is the strategy that stands
+// for Optuna's.
+func (r *reader) mode(m model, sampler string) (value, string) {
+	at, mode := r.text("run_config_search_mode", "")
+	switch mode {
+	case "":
+		at = m.at
+	case "brute", "quick":
+	case "optuna":
+		r.warn(at, "the sampler is tuner's own (%s), which takes the limits into account", sampler)
+	default:
+		r.fail(at, document.Error{Problem: "is not known", Allowed: "brute, quick, optuna"})
+	}
+	if v, has := r.said("run_config_search_disable"); has && mode == "quick" {
+		r.fail(v, document.Error{Problem: "contradicts run_config_search_mode: quick", Hint: "keep one of the two"})
+	}
+	return at, mode
 }
 
 // isManual reports whether a model's configurations are enumerated by hand. The modes quick and

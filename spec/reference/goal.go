@@ -3,6 +3,7 @@ package reference
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 
 	"tuner/measure"
@@ -110,5 +111,14 @@ func limits(withAccuracy bool) Type {
 	}
 	t.Schema = fmt.Sprintf(`{"type": "object", "additionalProperties": false, "properties": {%s}, "patternProperties": {"%s": %s, "%s": %s}}`,
 		strings.Join(properties, ", "), otherPercentile, bound(measure.LatencyP99), goodputs, bound(measure.Throughput))
+	return t
+}
+
+// orOfSeveralModels returns the type of limits that may name metrics of several models, with a model's name
+// before each.
+func (t Type) orOfSeveralModels() Type {
+	const ofModel = `"^[A-Za-z0-9][A-Za-z0-9_-]*[.][a-z].*$": {}`
+	t.Schema = strings.Replace(t.Schema, `"patternProperties": {`, `"patternProperties": {`+ofModel+`, `, 1)
+	t.Good = append(slices.Clone(t.Good), "{encoder.latency_p99: 40ms, memory: 2GiB}")
 	return t
 }

@@ -116,10 +116,10 @@ func arrivalsOfSeveral() Type {
 
 // scales is the type of the factors of several models' traffic.
 func scales() Type {
-	const factor = `{"type": "number", "minimum": 0.01, "maximum": 1000}`
-	return Type{Name: "number from 0.01 to 1000; or a list; or `{min: …, max: …}`",
+	const factor = `{"type": "number", "minimum": 0.01, "maximum": 10000}`
+	return Type{Name: "number from 0.01 to 10,000; or a list; or `{min: …, max: …}`",
 		Schema: fmt.Sprintf(`{"anyOf": [%[1]s, {"type": "array", "minItems": 1, "uniqueItems": true, "items": %[1]s}, {"type": "object", "additionalProperties": false, "properties": {"min": %[1]s, "max": %[1]s}}]}`, factor),
-		Good:   []string{"2", "[0.5, 1, 2]", "{min: 0.5, max: 4}", "{max: 3}"}, Bad: []string{"0", "[1, 1]", "many", "{most: 3}", "1001"}}
+		Good:   []string{"2", "[0.5, 1, 2]", "{min: 0.5, max: 4}", "{max: 3}"}, Bad: []string{"0", "[1, 1]", "many", "{most: 3}", "10001"}}
 }
 
 // servedName describes the served name of a model.

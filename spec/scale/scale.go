@@ -23,7 +23,7 @@ const (
 // The limits of scales.
 const (
 	lowest  = 0.01
-	highest = 1000.0
+	highest = 10_000.0
 )
 
 // Default returns the levels of a file that names none.

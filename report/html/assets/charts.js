@@ -142,6 +142,44 @@ function againstLoad(metric, isLog) {
   };
 }
 
+// nothing stands for a chart that several models do not have.
+function nothing() { return null; }
+
+const mostUsed = 200; // per cent of a limit, the top of the chart
+
+// shares draws, for each of several models, how much of the limit on its latency it uses over the scale: in
+// the answer and in the default.
+function shares(view, width) {
+  const limits = view.limits.filter((l) => l.side === "max" && l.metric.includes(".") && metricOf(l.metric).unit === "s");
+  const shown = [...new Set([view.best && view.best.config, base].filter(Boolean))];
+  const used = (p, l) => { const v = p.value(l.metric); return v === null ? null : 100 * v / l.value; };
+  const drawn = limits.flatMap((l, i) => shown.map((config) => ({ l, config, look: String(i % 5 + 1), points: config.points.filter((p) => used(p, l) > 0 && used(p, l) <= mostUsed) })))
+    .filter((d) => d.points.length > 0);
+  if (drawn.length === 0) return null;
+  const f = frame(width, heightOf(width), logAxis(`${loadTitle}, log scale`, drawn.flatMap((d) => d.points.map((p) => p.level)), doublingTicks),
+    linearAxis("Part of the limit that is used (%)", [100, ...drawn.flatMap((d) => d.points.map((p) => used(p, d.l)))]));
+  horizontalLimit(f, 100, "limit");
+  const marks = [];
+  for (const d of drawn) {
+    const places = d.points.map((p) => [f.x(p.level), f.y(used(p, d.l))]), line = curve(d.look, places);
+    if (d.config.isDefault) line.setAttribute("stroke-dasharray", "6 3");
+    f.picture.append(line);
+    d.points.forEach((p, i) => {
+      f.picture.append(mark(d.look, ...places[i], used(p, d.l) > 100));
+      marks.push({ x: places[i][0], y: places[i][1], config: p.config, lines: () => [...pointLines(p, view), `${metricOf(d.l.metric).label}: ${short(Number(used(p, d.l).toPrecision(3)))} % of its limit`] });
+    });
+    const best = view.best && view.best.config === d.config && d.points.find((p) => p === view.best);
+    if (best) f.picture.append(ring(d.look, f.x(best.level), f.y(used(best, d.l)), "best"));
+  }
+  marks.sort((a, b) => a.x - b.x);
+  pointing(f.picture, marks);
+  return {
+    picture: f.picture, title: "How far the traffic can grow", subtitle: "Each curve is a model in one configuration. Below the line it keeps its limit. Dashed: the default.",
+    legend: drawn.map((d) => [keyOf(d.look), `${metricOf(d.l.metric).label} in ${nameOf(d.config)}`]),
+    note: drawn.some((d) => d.config.points.some((p) => used(p, d.l) > mostUsed)) ? `Points beyond ${mostUsed} % are not drawn; the table has them.` : "",
+  };
+}
+
 // ninesAxis stretches the tail of a distribution: 90 %, 99 % and 99.9 % have equal distances.
 function ninesAxis(title, most) {
   const nines = (v) => -Math.log10(1 - v);

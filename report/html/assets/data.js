@@ -24,7 +24,7 @@ class Point {
   }
 
   get load() { return raw.loads[this.loadIndex]; }
-  get level() { return this.load.concurrency || this.load.request_rate; }
+  get level() { return this.load.concurrency || this.load.request_rate || this.load.scale; }
   get confirmed() { return (this.state & 1) !== 0; }
 
   // value returns a metric's value, and null if it is unknown.
@@ -73,7 +73,8 @@ const configsByName = new Map(configs.map((c) => [c.name, c]));
 const base = configs.find((c) => c.isDefault);
 const points = configs.flatMap((c) => c.points);
 const isRate = points.some((p) => p.load.request_rate);
-const loadTitle = isRate ? "Request rate (requests/s)" : "Concurrency (requests in flight)";
+const isScale = points.some((p) => p.load.scale); // several models
+const loadTitle = isScale ? "Scale of the traffic (×)" : isRate ? "Request rate (requests/s)" : "Concurrency (requests in flight)";
 
 // metrics of charts and Pareto sets
 const throughputMetric = metricOf("throughput"), latencyMetric = metricOf(raw.latency), memoryMetric = metricOf("memory");

@@ -34,9 +34,10 @@ if (document.getElementById("why")) { // an import has no explanation
   addChart("breakdown", breakdown);
   addChart("knobs", knobs);
 }
-addChart("tradeoff", tradeoff);
-addChart("throughput", againstLoad(throughputMetric, false));
-addChart("latency", againstLoad(latencyMetric, true));
+if (isScale) addChart("shares", shares);
+addChart("tradeoff", isScale ? nothing : tradeoff);
+addChart("throughput", isScale ? nothing : againstLoad(throughputMetric, false));
+addChart("latency", isScale ? nothing : againstLoad(latencyMetric, true));
 addChart("distribution", distribution);
 addChart("service", service);
 addChart("progress", progress);

@@ -75,9 +75,9 @@ const columns = [
   { title: "#", hint: "=1: cannot be told from others of the same number, and differs from them by no more than 1 %", cell: (c) => (c.row.tie ? `=${c.row.tie}` : c.row.rank ? String(c.row.rank) : unknown), key: (c) => c.row.rank || null },
   { title: "Configuration", isText: true, isName: true, cell: (c) => c.short, key: (c) => c.name },
   ...knobColumns,
-  { title: isRate ? "Rate" : "Load", hint: "the configuration’s best load; the figures hold at this load", cell: (c) => (c.best ? short(c.best.level) : unknown), key: (c) => c.best && c.best.level },
-  ...[throughputMetric, latencyMetric, ...raw.objective.map((t) => metricOf(t.metric)), ...raw.constraints.map((c) => metricOf(c.metric)), memoryMetric]
-    .filter((m, i, list) => m.index >= 0 && list.indexOf(m) === i).map(valueColumn),
+  { title: isScale ? "Scale" : isRate ? "Rate" : "Load", hint: "the configuration’s best load; the figures hold at this load", cell: (c) => (c.best ? short(c.best.level) : unknown), key: (c) => c.best && c.best.level },
+  ...[...(isScale ? [] : [throughputMetric, latencyMetric]), ...raw.objective.map((t) => metricOf(t.metric)), ...raw.constraints.map((c) => metricOf(c.metric)), memoryMetric]
+    .filter((m, i, list) => m.index >= 0 && m.name !== "scale" && list.indexOf(m) === i).map(valueColumn),
   { title: "× default", hint: "gain over the default, with half of its 95 % interval", cell: gainCell, key: (c) => (c.row.gain ? c.row.gain[0] : null) },
   { title: "Limits kept", hint: "probability that the configuration keeps all limits at this load", cell: chanceCell, key: chanceKey },
   { title: "Status", isText: true, cell: statusOf, key: statusOf },

@@ -8,8 +8,9 @@ function constraintText(c) {
   return parts.join(" and ");
 }
 
-// loadText prints a load: "concurrency 8", "200 requests/s × batch 4".
+// loadText prints a load: "concurrency 8", "200 requests/s × batch 4", "scale 1.5".
 function loadText(load) {
+  if (load.scale) return `scale ${short(load.scale)}`;
   const text = load.concurrency ? `concurrency ${load.concurrency}` : `${short(load.request_rate)} requests/s`;
   return load.batch_size > 1 ? `${text} × batch ${load.batch_size}` : text;
 }
