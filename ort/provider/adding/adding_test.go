@@ -224,10 +224,9 @@ func testReportAndExport(t *testing.T) {
 	if err := modelrepo.Write(filepath.Join(dir, "repository"), source, analyzetest.Config(t, best)); err != nil {
 		t.Fatal(err)
 	}
-	exported, err := export.Write(export.Triton, filepath.Join(t.TempDir(), "deploy"), export.Options{
-		Inputs: []string{dir}, Image: export.DefaultImage, GPUs: export.GPUsAsMeasured, GPUResource: export.DefaultGPUResource,
-		Replicas: export.DefaultReplicas, MaxReplicas: export.DefaultMaxReplicas, ControlMode: export.ControlNone,
-	})
+	options := export.DefaultOptions()
+	options.Inputs = []string{dir}
+	exported, err := export.Write(export.Triton, filepath.Join(t.TempDir(), "deploy"), options)
 	if err != nil {
 		t.Fatal(err)
 	}
