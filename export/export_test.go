@@ -41,7 +41,7 @@ func analyzed(t *testing.T, replace ...string) string {
 	if err := os.WriteFile(filepath.Join(dir, result.FileName), []byte(changed), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	m, err := parseResult(result.FileName, []byte(changed))
+	m, err := parseChosen(result.FileName, []byte(changed), nil)
 	if err != nil {
 		return dir // the test needs the broken folder
 	}
@@ -67,7 +67,7 @@ func parsed(t *testing.T, replace ...string) Model {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m, err := parseResult(result.FileName, []byte(strings.NewReplacer(replace...).Replace(string(text))))
+	m, err := parseChosen(result.FileName, []byte(strings.NewReplacer(replace...).Replace(string(text))), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -288,6 +288,7 @@ func TestBadResults(t *testing.T) {
 	}{
 		"not JSON":              {[]string{`"format": 1`, `"format": `}, "is not a result of 'tuner analyze'"},
 		"another format":        {[]string{`"format": 1`, `"format": 2`}, "format is 2; this version of tuner reads format 1"},
+		"several models":        {[]string{`"model": "minilm"`, `"models": [{"name": "a"}, {"name": "b"}], "model": "a+b"`}, "no target takes several models of one server yet"},
 		"a hostile name":        {[]string{`"model": "minilm"`, `"model": "a\nb: c"`}, `the name "a\nb: c" cannot be a folder`},
 		"no such configuration": {[]string{`"best": "minilm_config_4"`, `"best": "x"`}, `best: there is no configuration "x"`},
 		"nothing satisfies":     {[]string{`"best": "minilm_config_4"`, `"best": ""`}, "since nothing satisfies the constraints"},
@@ -321,7 +322,7 @@ func FuzzResult(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
 		defer alloctest.Bound(t, len(text))()
-		m, err := parseResult(result.FileName, text)
+		m, err := parseChosen(result.FileName, text, nil)
 		if err != nil {
 			return
 		}

@@ -112,9 +112,6 @@ func checkFolder(m Model) error {
 // modelName matches names that are valid folder names everywhere, and need no quotes.
 var modelName = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.-]*$`)
 
-// parseResult reads the best configuration of result.json. path appears in messages.
-func parseResult(path string, text []byte) (Model, error) { return parseChosen(path, text, nil) }
-
 // parseChosen reads the chosen configuration of result.json, or with nil the best one. The states of an
 // answer are those of the best one alone.
 func parseChosen(path string, text []byte, chosen *Chosen) (Model, error) {
@@ -127,6 +124,8 @@ func parseChosen(path string, text []byte, chosen *Chosen) (Model, error) {
 		d.Best, repository, d.Answer = chosen.Configuration, chosen.Repository, result.Answer{}
 	}
 	switch {
+	case len(d.Models) > 0:
+		return Model{}, inputErrorf("cannot export %q: no target takes several models of one server yet; serve the folder repository beside it", path)
 	case !modelName.MatchString(d.Model):
 		return Model{}, inputErrorf("%s: model: the name %q cannot be a folder; allowed are letters, digits and _ . - (not first)", path, d.Model)
 	case d.Best == "":

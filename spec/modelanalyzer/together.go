@@ -130,7 +130,7 @@ func fullText(v value) string {
 
 // searchTogether writes how the space of several models is searched.
 func (r *reader) searchTogether(n *native, models []model) {
-	strategy := plan.OfSeveral()[0]
+	strategy := plan.OfSeveralFor(search.Goal{})[0] // of weights: Model Analyzer seeks no scale
 	at, mode := r.mode(models[0], strategy)
 	isAutomatic := func(m model) bool { return !r.isManual(m) }
 	if mode == "brute" || mode == "" && !slices.ContainsFunc(models, isAutomatic) {

@@ -174,6 +174,9 @@ func readResults(paths []string) (list []named, err error) {
 		if err != nil {
 			return nil, err
 		}
+		if len(r.Models) > 0 {
+			return nil, exit.Usagef("%s is of several models on one server, and a plan is for one model: profile each model alone for a plan", path)
+		}
 		absolute, err := filepath.Abs(file)
 		if err != nil {
 			return nil, fmt.Errorf("cannot name %q: %w", file, err)
