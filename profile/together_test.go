@@ -153,8 +153,8 @@ func trialsOf(t *testing.T, dir string) []string {
 	return list
 }
 
-// A campaign of several models that is killed while it writes any record goes on as if nothing had
-// happened: the same trials with the same figures, and the same statement.
+// A campaign of several models that is killed while it writes any record continues as if nothing
+// had happened: the same trials with the same figures, and the same statement.
 func TestCampaignOfSeveralKilledAtEveryRecord(t *testing.T) {
 	t.Parallel()
 	s := severalSetup(t, twoModels)

@@ -132,7 +132,9 @@ func (r *RequestMix) String() string {
 }
 
 // Libraries returns the libraries that servers open beside ONNX Runtime.
-func (h Header) Libraries() addon.Files { return addon.Files{Operators: h.Operators, Provider: h.ProviderLibrary} }
+func (h Header) Libraries() addon.Files {
+	return addon.Files{Operators: h.Operators, Provider: h.ProviderLibrary}
+}
 
 // SpecFile is the profile file of the run, with its text.
 type SpecFile struct {

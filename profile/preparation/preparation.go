@@ -40,7 +40,7 @@ type Options struct {
 	Quiet    bool   // show no progress
 	Messages io.Writer
 
-	model string // begins what is said of one of several models
+	model string // name before messages about one of several models
 }
 
 // Campaign is a campaign after all checks that are possible before its variants are made. The
