@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -43,20 +42,6 @@ func (n *Node) Limit(cores float64) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.quota = cores
-}
-
-// of returns the pods of a namespace that this node has started, as they started.
-func (n *Node) of(namespace string) []*process {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	var list []*process
-	for _, p := range n.pods {
-		if p.namespace == namespace {
-			list = append(list, p)
-		}
-	}
-	slices.SortFunc(list, func(a, b *process) int { return a.began.Compare(b.began) })
-	return list
 }
 
 // Image has the files that a pod finds in its root beside this machine's own.

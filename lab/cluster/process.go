@@ -34,12 +34,6 @@ func (p *process) isOver() bool {
 	}
 }
 
-// journal returns what its campaign has written so far.
-func (p *process) journal() string {
-	text, _ := os.ReadFile(filepath.Join(p.work, "out", "journal.jsonl")) // "" before there is one
-	return string(text)
-}
-
 // kill ends the pod at once, with all that it started.
 func (p *process) kill() { _ = syscall.Kill(-p.cmd.Process.Pid, syscall.SIGKILL) } // fails only if it has ended
 
