@@ -87,7 +87,11 @@ func (j job) writeChart(dir string, r analyze.Result, o export.Options) (steps.O
 // export.
 func chartText(dir string, d export.Deployment) string {
 	text := fmt.Sprintf("%s: %s for %s", filepath.Join(dir, "chart"), d.ResourcesText(), d.Image)
-	return strings.Join(append([]string{text}, d.Notes...), "; ")
+	parts := []string{text}
+	for _, note := range d.Notes {
+		parts = append(parts, strings.TrimSuffix(note, "."))
+	}
+	return strings.Join(parts, "; ")
 }
 
 // checkChart refuses to replace a chart that was edited after a run wrote it, or that no run wrote.
