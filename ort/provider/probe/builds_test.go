@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -43,6 +44,8 @@ func TestGPUs(t *testing.T) {
 func script(t *testing.T, lines string) Prober {
 	t.Helper()
 	p := Prober{Program: filepath.Join(t.TempDir(), "tuner"), Name: "tuner", Timeout: time.Minute}
+	syscall.ForkLock.RLock() // a child of another test would inherit the open file, which then is busy
+	defer syscall.ForkLock.RUnlock()
 	if err := os.WriteFile(p.Program, []byte("#!/bin/sh\n"+lines+"\n"), 0o755); err != nil {
 		t.Fatal(err)
 	}
