@@ -19,7 +19,7 @@ func newFleetConfirm(con Console) *cobra.Command {
 	var harden, blind bool
 	cmd := &cobra.Command{
 		Use:   "confirm -f fleet.yaml",
-		Short: "Measure the best configurations again, on more machines of each type that may be the cheapest",
+		Short: "Measure the best configurations again, on more machines",
 		Long: `Runs the second stage, if fleet.yaml has 'confirm:'. 'tuner fleet run' includes it. It reads the ranking of what was collected. Types that cost more by over 10 % are left out. On each of the others, campaigns of the best configurations run on several machines.
 
 The answer has intervals over machines, and one for a machine that was not measured. It is in OUTPUT/confirm.`,
