@@ -247,8 +247,8 @@ func (s *searcher) usualFleet(x *site, about string) *Fleet {
 func (s *searcher) asked() Asked {
 	t := s.q.Traffic
 	return Asked{
-		Traffic: t.Text, Days: significant(t.Length().Hours() / 24), Requests: t.Total(), Mean: significant(t.Mean()), Peak: significant(t.Peak()),
-		Dispersion: significant(t.Dispersion), Limit: s.q.Limit.Seconds(), Share: s.q.Share, Balancer: s.q.Balancer, Scaler: s.q.Scaler,
+		Traffic: t.Text, Days: Significant(t.Length().Hours() / 24), Requests: t.Total(), Mean: Significant(t.Mean()), Peak: Significant(t.Peak()),
+		Dispersion: Significant(t.Dispersion), Limit: s.q.Limit.Seconds(), Share: s.q.Share, Balancer: s.q.Balancer, Scaler: s.q.Scaler,
 		Window: s.q.Window.Seconds(), MinReplicas: s.q.Min, MaxReplicas: s.q.Max, Step: stepSeconds, Seed: s.q.Seed,
 	}
 }
@@ -256,10 +256,10 @@ func (s *searcher) asked() Asked {
 func candidateOf(x *site) Candidate {
 	c := Candidate{
 		Type: x.replica.Type, Configuration: x.replica.Configuration, Setup: x.replica.Setup, Price: x.replica.Price,
-		Capacity: significant(x.replica.Capacity), Safe: significant(x.safe),
+		Capacity: Significant(x.replica.Capacity), Safe: Significant(x.safe),
 	}
 	for _, k := range x.replica.Checks {
-		c.Checks = append(c.Checks, Check{Load: k.Load, Measured: significant(k.Measured), Simulated: significant(k.Simulated)})
+		c.Checks = append(c.Checks, Check{Load: k.Load, Measured: Significant(k.Measured), Simulated: Significant(k.Simulated)})
 	}
 	return c
 }
@@ -268,12 +268,12 @@ func candidateOf(x *site) Candidate {
 func (s *searcher) fleet(a *attempt, about string) Fleet {
 	f := Fleet{
 		About: about, Type: a.site.replica.Type, Configuration: a.site.replica.Configuration, Setup: a.site.replica.Setup,
-		Hours: significant(s.hoursPerDay(a)), Within: significant(a.o.good[0] / a.o.requests), WorstDay: significant(a.o.worstDay),
-		P50: significant(a.quantile(0.5)), P99: significant(a.quantile(0.99)),
-		Mean: significant(s.hoursPerDay(a) / 24), Peak: a.o.peak, Changes: significant(float64(a.o.changes) / s.hours * 24),
+		Hours: Significant(s.hoursPerDay(a)), Within: Significant(a.o.good[0] / a.o.requests), WorstDay: Significant(a.o.worstDay),
+		P50: Significant(a.quantile(0.5)), P99: Significant(a.quantile(0.99)),
+		Mean: Significant(s.hoursPerDay(a) / 24), Peak: a.o.peak, Changes: Significant(float64(a.o.changes) / s.hours * 24),
 	}
 	if a.site.replica.Price > 0 {
-		f.Cost = significant(s.cost(a))
+		f.Cost = Significant(s.cost(a))
 	}
 	f.Scaling = Scaling{Scaler: Fixed, Min: a.set.Min, Max: a.set.Max, Startup: (time.Duration(a.site.startup) * traffic.Step).Seconds()}
 	if a.set.Min < a.set.Max {
@@ -286,26 +286,19 @@ func (s *searcher) fleet(a *attempt, about string) Fleet {
 	return f
 }
 
-// quantile returns a quantile of the latency of all requests, by the shares within limits. It is
-// log-linear between two limits.
+// quantile returns a quantile of the latency of all requests, by the shares within limits. Beyond the last
+// limit it is that limit.
 func (a *attempt) quantile(q float64) float64 {
 	seconds, good := a.site.seconds[1:], a.o.good[1:]
-	for i := range seconds {
-		share := good[i] / a.o.requests
-		if share < q {
-			continue
-		}
-		if i == 0 {
-			return seconds[0]
-		}
-		before := good[i-1] / a.o.requests
-		return seconds[i-1] * math.Pow(seconds[i]/seconds[i-1], (q-before)/(share-before))
+	value, ok := replica.Quantile(q, seconds, func(limit int) float64 { return good[limit] / a.o.requests })
+	if !ok {
+		return seconds[len(seconds)-1]
 	}
-	return seconds[len(seconds)-1]
+	return value
 }
 
-// significant rounds to five digits. More are noise of the simulation.
-func significant(x float64) float64 {
+// Significant rounds to five digits. More are noise of the simulation.
+func Significant(x float64) float64 {
 	const digits = 5
 	if x == 0 || math.IsInf(x, 0) || math.IsNaN(x) {
 		return x

@@ -14,6 +14,9 @@ type Moment struct {
 	Misses   float64 // requests of these that do not keep the limit
 }
 
+// Each returns the requests of one replica.
+func (m Moment) Each() float64 { return m.Requests / float64(max(m.Ready, 1)) }
+
 // Piece is a part of a traffic, as a simulated fleet served it.
 type Piece struct {
 	Begin   time.Duration // since the beginning of the traffic
@@ -61,10 +64,10 @@ func worst(all []Moment, n int) (begin int, moments []Moment) {
 	misses, busy := 0.0, 0.0
 	mostMisses, mostBusy := -1.0, -1.0
 	for i, m := range all {
-		misses, busy = misses+m.Misses, busy+m.Requests/float64(max(m.Ready, 1))
+		misses, busy = misses+m.Misses, busy+m.Each()
 		if i >= n {
 			old := all[i-n]
-			misses, busy = misses-old.Misses, busy-old.Requests/float64(max(old.Ready, 1))
+			misses, busy = misses-old.Misses, busy-old.Each()
 		}
 		if i < n-1 {
 			continue

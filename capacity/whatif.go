@@ -40,11 +40,11 @@ func whatIfStartups() []float64 { return []float64{0.5, 1, 4} }
 func WhatIfs(q Question, model string, replicas []replica.Replica) (WhatIf, error) {
 	w := WhatIf{Rates: whatIfRates()}
 	for _, f := range whatIfLimits() {
-		w.Limits = append(w.Limits, significant(f*q.Limit.Seconds()))
+		w.Limits = append(w.Limits, Significant(f*q.Limit.Seconds()))
 	}
 	own := q.startup(&replicas[0]).Seconds()
 	for _, f := range whatIfStartups() {
-		w.Startups = append(w.Startups, significant(f*own))
+		w.Startups = append(w.Startups, Significant(f*own))
 	}
 	byType := map[string][]replica.Replica{}
 	for _, r := range replicas {
@@ -78,5 +78,5 @@ func answer(q Question, model string, replicas []replica.Replica) (Answer, error
 		return Answer{}, err
 	}
 	b := p.Best
-	return Answer{p.Status == Satisfied, b.Configuration, b.Scaling.Min, b.Scaling.Max, significant(b.Scaling.Target), b.Hours, b.Within, b.P99}, nil
+	return Answer{p.Status == Satisfied, b.Configuration, b.Scaling.Min, b.Scaling.Max, Significant(b.Scaling.Target), b.Hours, b.Within, b.P99}, nil
 }

@@ -68,7 +68,7 @@ func Table(q Question, r result.Result) (adaptive.Table, error) {
 		most = max(most, highest*o.replica.Capacity)
 	}
 	for i := range rates {
-		t.Rates = append(t.Rates, significant(most*float64(i+1)/rates))
+		t.Rates = append(t.Rates, capacity.Significant(most*float64(i+1)/rates))
 	}
 	static, err := q.Deployed(q.Chosen)
 	if err != nil {
@@ -164,7 +164,7 @@ func (q *Question) dispersion() float64 {
 	for _, m := range q.Moments {
 		mean += float64(max(m.Ready, 1)) / float64(len(q.Moments))
 	}
-	return 1 + (max(q.Plan.Traffic.Dispersion, 1)-1)/max(mean, 1)
+	return replica.Thinned(q.Plan.Traffic.Dispersion, max(mean, 1))
 }
 
 // limits returns the latencies at which shares are simulated.
@@ -211,7 +211,7 @@ func (o *option) configuration(q Question, at []float64, static *modelconfig.Con
 		if rate > o.table.Highest() {
 			break
 		}
-		value, ok := quantile(q.Plan.Share, o.table.Limits, func(limit int) float64 { return o.table.Within(limit, rate) })
+		value, ok := replica.Quantile(q.Plan.Share, o.table.Limits, func(limit int) float64 { return o.table.Within(limit, rate) })
 		if !ok {
 			break
 		}
@@ -222,24 +222,6 @@ func (o *option) configuration(q Question, at []float64, static *modelconfig.Con
 	return c, nil
 }
 
-// quantile returns a quantile of a latency by the shares within limits: log-linear between them. It
-// returns false beyond the last limit.
-func quantile(q float64, limits []float64, share func(limit int) float64) (float64, bool) {
-	before := 0.0
-	for i, limit := range limits {
-		now := share(i)
-		if now < q {
-			before = now
-			continue
-		}
-		if i == 0 {
-			return limit, true
-		}
-		return limits[i-1] * math.Pow(limit/limits[i-1], (q-before)/(now-before)), true
-	}
-	return 0, false
-}
-
 // judge finds the best configuration that does not change, and says whether changing pays: whether the
 // gain is above what the simulation is trusted for.
 func judge(t *adaptive.Table, q Question, options []option) {
@@ -248,7 +230,7 @@ func judge(t *adaptive.Table, q Question, options []option) {
 	logs, weight, changed := 0.0, 0.0, 0.0
 	chosen := make([]int, len(q.Moments))
 	for i, m := range q.Moments {
-		rate := m.Requests / float64(max(m.Ready, 1)) / traffic.Step.Seconds()
+		rate := m.Each() / traffic.Step.Seconds()
 		chosen[i] = t.Better(static, rate, rate)
 		if gain := t.At(static, rate).Value / t.At(chosen[i], rate).Value; chosen[i] != static && !math.IsInf(gain, 0) {
 			logs += m.Requests * math.Log(gain)
@@ -258,12 +240,12 @@ func judge(t *adaptive.Table, q Question, options []option) {
 	}
 	t.Gain, t.GainOfAll = 1, 1
 	if weight > 0 {
-		t.Gain = significant(math.Exp(logs / weight))
+		t.Gain = capacity.Significant(math.Exp(logs / weight))
 	}
 	alone, a := quantileOfAll(q, options, func(int) int { return static })
 	best, b := quantileOfAll(q, options, func(i int) int { return chosen[i] })
 	if a && b && best > 0 {
-		t.GainOfAll = significant(alone / best)
+		t.GainOfAll = capacity.Significant(alone / best)
 	}
 	t.Pays = t.Gain > 1+capacity.Agreement
 	t.Summary = summary(t, changed/max(weight, 1))
@@ -302,7 +284,7 @@ func quantileOfAll(q Question, options []option, chosen func(moment int) int) (f
 	total := 0.0
 	for i, m := range q.Moments {
 		o := &options[chosen(i)]
-		rate := m.Requests / float64(max(m.Ready, 1)) / traffic.Step.Seconds()
+		rate := m.Each() / traffic.Step.Seconds()
 		total += m.Requests
 		if rate > o.table.Highest() {
 			continue // beyond its capacity
@@ -314,14 +296,5 @@ func quantileOfAll(q Question, options []option, chosen func(moment int) int) (f
 	if total == 0 {
 		return 0, false
 	}
-	return quantile(q.Plan.Share, limits, func(k int) float64 { return within[k] / total })
-}
-
-// significant rounds to five digits.
-func significant(x float64) float64 {
-	if x == 0 || math.IsInf(x, 0) || math.IsNaN(x) {
-		return x
-	}
-	scale := math.Pow(10, 4-math.Floor(math.Log10(math.Abs(x))))
-	return math.Round(x*scale) / scale
+	return replica.Quantile(q.Plan.Share, limits, func(k int) float64 { return within[k] / total })
 }

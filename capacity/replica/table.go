@@ -42,8 +42,7 @@ func (x *Replica) Table(around Surroundings, limits []float64, seed uint64) Tabl
 	servers := around.Replicas
 	cv := math.Sqrt(max(around.Dispersion, 1))
 	if around.Balancer == queuesim.Random {
-		// A random choice thins the requests: the dispersion of a part p is 1 + p (dispersion − 1).
-		cv = math.Sqrt(1 + (max(around.Dispersion, 1)-1)/float64(servers))
+		cv = math.Sqrt(Thinned(around.Dispersion, float64(servers)))
 		servers = 1
 	}
 	var f queuesim.Fleet
@@ -65,15 +64,28 @@ func (x *Replica) Table(around Surroundings, limits []float64, seed uint64) Tabl
 	return t
 }
 
-// clustered returns arrivals whose distances have a coefficient of variation. Counts over long times
+// Thinned returns the dispersion of the requests of one of some servers, among which a random choice
+// distributes those of a traffic. A part p of them has the dispersion 1 + p (dispersion − 1).
+func Thinned(dispersion, servers float64) float64 { return 1 + (max(dispersion, 1)-1)/servers }
+
+// Clustered returns arrivals whose distances have a coefficient of variation. Counts over long times
 // then have the dispersion cv² (Cox and Lewis, The Statistical Analysis of Series of Events, 1966,
-// §4.2). nil: Poisson.
-func clustered(rate, cv float64, seed uint64) queuesim.Arrivals {
+// §4.2). Where the clusters would not be noticed, the arrivals are Poisson's, and isClustered is false.
+func Clustered(cv float64) (p arrivals.Pattern, isClustered bool) {
 	const noticeable = 1.05
 	if cv < noticeable {
+		return arrivals.Pattern{}, false
+	}
+	return arrivals.Pattern{Kind: arrivals.GammaKind, CV: min(cv, arrivals.HighestCV)}, true
+}
+
+// clustered returns the instants of Clustered arrivals at a rate. nil: Poisson.
+func clustered(rate, cv float64, seed uint64) queuesim.Arrivals {
+	p, isClustered := Clustered(cv)
+	if !isClustered {
 		return nil
 	}
-	s, err := arrivals.Pattern{Kind: arrivals.GammaKind, CV: min(cv, arrivals.HighestCV)}.Schedule(rate, seed)
+	s, err := p.Schedule(rate, seed)
 	if err != nil {
 		return nil // the rate lies outside of what arrivals knows
 	}
@@ -102,6 +114,24 @@ func fall(shares []float64) {
 			i++
 		}
 	}
+}
+
+// Quantile returns a quantile of a latency by the shares within limits, which ascend: log-linear between
+// them. It returns false beyond the last limit.
+func Quantile(q float64, limits []float64, share func(limit int) float64) (float64, bool) {
+	before := 0.0
+	for i, limit := range limits {
+		now := share(i)
+		if now < q {
+			before = now
+			continue
+		}
+		if i == 0 {
+			return limit, true
+		}
+		return limits[i-1] * math.Pow(limit/limits[i-1], (q-before)/(now-before)), true
+	}
+	return 0, false
 }
 
 // Within returns the share of requests within a limit, by its index, at a rate in requests/s. It is

@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"tuner/capacity"
+	"tuner/capacity/replica"
 	"tuner/capacity/traffic"
-	"tuner/measure/arrivals"
 )
 
 // schedule has the instants of a replay.
@@ -29,7 +29,7 @@ func instants(moments []capacity.Moment, scale, cv float64, seed uint64) schedul
 	step := traffic.Step.Seconds()
 	due := []float64{0} // requests until the beginning of each moment
 	for _, m := range moments {
-		due = append(due, due[len(due)-1]+scale*m.Requests/float64(max(m.Ready, 1)))
+		due = append(due, due[len(due)-1]+scale*m.Each())
 	}
 	s := schedule{before: []time.Duration{0}}
 	if rate := (due[1] - due[0]) / step; rate > 0 {
@@ -50,10 +50,7 @@ func instants(moments []capacity.Moment, scale, cv float64, seed uint64) schedul
 
 // drawn returns instants until an end, at the mean rate 1/s. There is one at least, in the middle.
 func drawn(end, cv float64, seed uint64) (list []time.Duration) {
-	p := arrivals.Pattern{}
-	if cv > noticeable {
-		p = arrivals.Pattern{Kind: arrivals.GammaKind, CV: min(cv, arrivals.HighestCV)}
-	}
+	p, _ := replica.Clustered(cv)
 	s, err := p.Schedule(1, seed)
 	if err != nil || !(end > 0) || math.IsInf(end, 0) {
 		return []time.Duration{time.Duration(max(end, 0) / 2 * float64(time.Second))} // the rate 1 is always possible
@@ -66,9 +63,6 @@ func drawn(end, cv float64, seed uint64) (list []time.Duration) {
 	}
 	return list
 }
-
-// noticeable is the coefficient of variation above which requests are clustered.
-const noticeable = 1.05
 
 // arrivals returns the schedule of the load: the warm-up, and then the piece. The load begins each of them
 // at its first instant, so only the distances count.

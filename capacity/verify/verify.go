@@ -117,7 +117,7 @@ func plannedReplay(q capacity.Question, r, here replica.Replica, piece capacity.
 	requests := 0.0
 	for _, m := range piece.Moments {
 		v.Replicas += float64(m.Ready) / float64(len(piece.Moments))
-		requests += m.Requests / float64(m.Ready)
+		requests += m.Each()
 	}
 	v.PlannedRate = requests / v.Length
 	v.Capacity = min(1, together(here, o)/(float64(o.Engines)*r.Capacity)) // faster servers get the true rates
@@ -135,11 +135,9 @@ func together(here replica.Replica, o Options) float64 {
 	return r.Throughput / float64(here.Rows)
 }
 
-// thinned returns the coefficient of variation of the distances between the requests of the servers here:
-// a part p of a traffic of dispersion d has the dispersion 1 + p (d − 1).
+// thinned returns the coefficient of variation of the distances between the requests of the servers here.
 func thinned(q capacity.Question, v capacity.Verification) float64 {
-	part := min(1, float64(v.Engines)/v.Replicas)
-	return math.Sqrt(1 + part*(max(q.Traffic.Dispersion, 1)-1))
+	return math.Sqrt(replica.Thinned(q.Traffic.Dispersion, max(1, v.Replicas/float64(v.Engines))))
 }
 
 // fleet is the running servers.
