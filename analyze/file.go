@@ -33,6 +33,16 @@ func RankFile(a spec.Analyze) (Result, error) {
 	return result.OnlyAsked(a, fmt.Sprintf("the campaign in %q", a.Input))
 }
 
+// RankFolder ranks the configurations of the campaign in an output folder, as an analyze file that asks
+// for nothing else does. formats are the known report formats.
+func RankFolder(dir string, formats []string) (Result, error) {
+	a, err := spec.AnalyzeOf(dir, formats)
+	if err != nil {
+		return Result{}, err
+	}
+	return RankFile(a)
+}
+
 // importHint returns a hint if the folder of a missing campaign has a checkpoint of Model Analyzer.
 func importHint(input string) string {
 	dir := filepath.Dir(input)

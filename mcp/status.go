@@ -14,7 +14,6 @@ import (
 	"tuner/profile/journal"
 	"tuner/report/figures"
 	"tuner/report/formats"
-	"tuner/spec"
 )
 
 const (
@@ -164,11 +163,7 @@ func (c *campaign) rank() (analyze.Result, error) {
 
 // rank ranks the configurations of a campaign in a folder.
 func rank(dir string) (analyze.Result, error) {
-	a, err := spec.AnalyzeOf(dir, formats.All().Words())
-	if err != nil {
-		return analyze.Result{}, err
-	}
-	return analyze.RankFile(a)
+	return analyze.RankFolder(dir, formats.All().Words())
 }
 
 // answerOf puts the answer of a result into words, those of every report.

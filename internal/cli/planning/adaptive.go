@@ -15,7 +15,6 @@ import (
 	"tuner/model/modelconfig"
 	"tuner/report"
 	"tuner/report/formats"
-	"tuner/spec"
 )
 
 // adaptiveFormat is the word of --format for the table of 'tuner serve --adaptive'.
@@ -29,11 +28,7 @@ func (o *Options) writeAdaptive(w io.Writer, q capacity.Question, p capacity.Pla
 	if err != nil {
 		return err
 	}
-	a, err := spec.AnalyzeOf(filepath.Dir(of.file), formats.All().Words())
-	if err != nil {
-		return err
-	}
-	ranked, err := analyze.RankFile(a)
+	ranked, err := analyze.RankFolder(filepath.Dir(of.file), formats.All().Words())
 	if err != nil {
 		return err
 	}

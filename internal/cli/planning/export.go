@@ -12,7 +12,6 @@ import (
 	"tuner/internal/exit"
 	"tuner/report"
 	"tuner/report/formats"
-	"tuner/spec"
 )
 
 // Export exports what a plan chose from a campaign's folder. Where that is not the configuration whose
@@ -51,11 +50,7 @@ func Export(target, dir, file string, o export.Options) (export.Export, error) {
 
 // writeConfiguration writes a repository with a configuration of the campaign in a folder.
 func writeConfiguration(dir, campaign, name string) error {
-	a, err := spec.AnalyzeOf(campaign, formats.All().Words())
-	if err != nil {
-		return err
-	}
-	ranked, err := analyze.RankFile(a)
+	ranked, err := analyze.RankFolder(campaign, formats.All().Words())
 	if err != nil {
 		return err
 	}
