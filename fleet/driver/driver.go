@@ -147,6 +147,29 @@ func (d Driver) ask(ctx context.Context) (cluster.Objects, []record.Delivery, er
 	return have, delivered, err
 }
 
+// Deliveries reads what was delivered of each item. damage is about records that cannot be used.
+func (d Driver) Deliveries(ctx context.Context) (list []record.Delivery, damage, err error) {
+	ctx, cancel := context.WithTimeout(ctx, longestQuestion)
+	defer cancel()
+	records, err := d.Read.Records(ctx, d.Plan.Run)
+	if err != nil {
+		return nil, nil, err
+	}
+	list, damage = record.Join(records)
+	return list, damage, nil
+}
+
+// States asks what each campaign does. delivered comes from Deliveries.
+func (d Driver) States(ctx context.Context, delivered []record.Delivery) ([]cluster.Status, error) {
+	ctx, cancel := context.WithTimeout(ctx, longestQuestion)
+	defer cancel()
+	have, err := d.Read.Objects(ctx, d.Plan.Run)
+	if err != nil {
+		return nil, err
+	}
+	return cluster.StatusOf(d.Plan, have, delivered, time.Now()), nil
+}
+
 // filesError is one that the user must settle: what was delivered cannot be written.
 type filesError struct{ err error }
 
@@ -154,13 +177,10 @@ func (e *filesError) Error() string { return e.err.Error() }
 
 // collect writes what was delivered. damage is about records that cannot be used.
 func (d Driver) collect(ctx context.Context) (list results.List, damage, err error) {
-	ctx, cancel := context.WithTimeout(ctx, longestQuestion)
-	defer cancel()
-	records, err := d.Read.Records(ctx, d.Plan.Run)
+	deliveries, damage, err := d.Deliveries(ctx)
 	if err != nil {
 		return list, nil, err
 	}
-	deliveries, damage := record.Join(records)
 	if list, err = results.Collect(d.Plan, deliveries); err != nil {
 		return list, damage, &filesError{exit.OfFiles(err)}
 	}

@@ -25,11 +25,10 @@ func (w *watch) endHopeless(ctx context.Context) error {
 		return nil
 	}
 	w.judged = time.Now()
-	records, err := w.Read.Records(ctx, w.Plan.Run)
+	deliveries, _, err := w.Deliveries(ctx) // damage is told when a result is collected
 	if err != nil {
 		return err
 	}
-	deliveries, _ := record.Join(records) // damage is told when a result is collected
 	list, err := results.Standings(w.Plan, deliveries, w.Replay)
 	if err != nil {
 		return err

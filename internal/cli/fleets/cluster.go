@@ -1,6 +1,7 @@
 package fleets
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -9,23 +10,21 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	"tuner/analyze"
 	"tuner/fleet"
 	"tuner/fleet/cluster"
+	"tuner/fleet/driver"
 	"tuner/fleet/record"
 	"tuner/fleet/results"
 	"tuner/fleet/worker"
-	"tuner/internal/cli/arguments"
 	"tuner/internal/exit"
 	"tuner/internal/terminal"
 	"tuner/internal/words"
 	"tuner/report/figures"
 	"tuner/report/formats"
-	"tuner/spec"
 )
 
 func newFleetWorker(con Console) *cobra.Command {
@@ -51,20 +50,13 @@ It ends with exit code 42 if the campaign cannot work on this machine. The model
 	return cmd
 }
 
-// longestQuestion bounds one question to the cluster.
-const longestQuestion = 2 * time.Minute
-
-// deliveries asks the cluster for the records of a run, and joins them.
-func deliveries(ctx context.Context, p fleet.Plan) (cluster.Kubectl, []record.Delivery, error) {
-	k := cluster.Kubectl{Context: p.Fleet.Cluster.Context, Namespace: p.Fleet.Cluster.Namespace}
-	ctx, cancel := context.WithTimeout(ctx, longestQuestion)
-	defer cancel()
-	records, err := k.Records(ctx, p.Run)
-	if err != nil {
-		return k, nil, err
+// deliveries asks the cluster for what was delivered. Damage is the error if nothing can be used.
+func deliveries(ctx context.Context, d driver.Driver) (list []record.Delivery, damage, err error) {
+	list, damage, err = d.Deliveries(ctx)
+	if len(list) == 0 {
+		err = cmp.Or(err, damage)
 	}
-	list, err := record.Join(records)
-	return k, list, err
+	return list, damage, err
 }
 
 func newFleetCollect(con Console) *cobra.Command {
@@ -81,13 +73,13 @@ cluster: run it twice, from two laptops, or in CI. 'tuner analyze --input' reads
 			if err != nil {
 				return err
 			}
-			_, list, joined := deliveries(cmd.Context(), p)
-			if joined != nil && len(list) == 0 {
-				return joined
+			list, damage, err := deliveries(cmd.Context(), newDriver(con, p))
+			if err != nil {
+				return err
 			}
 			collected, err := results.Collect(p, list)
 			if err != nil {
-				return errors.Join(exit.OfFiles(err), joined)
+				return errors.Join(exit.OfFiles(err), damage)
 			}
 			missing := collected.Missing()
 			fmt.Fprintf(con.Out, "run %s: %d of %s collected in %s\n", p.Run, len(collected.Campaigns)-missing, words.Count(len(collected.Campaigns), "campaign"), p.Fleet.Output)
@@ -101,7 +93,7 @@ cluster: run it twice, from two laptops, or in CI. 'tuner analyze --input' reads
 			} else {
 				fmt.Fprintf(con.Out, "next: tuner fleet analyze -f %s\n", file)
 			}
-			return joined
+			return damage
 		},
 	}
 	fleetFile(cmd, &file)
@@ -118,28 +110,23 @@ For a campaign on a node that does not answer, it has the command that frees it.
 		Example: "  tuner fleet status -f fleet.yaml",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := arguments.CheckFormat(format); err != nil {
-				return err
-			}
-			p, err := readFleet(file)
+			p, err := readPrinted(file, format)
 			if err != nil {
 				return err
 			}
-			k, list, joined := deliveries(cmd.Context(), p)
-			if joined != nil && len(list) == 0 {
-				return joined
-			}
-			ctx, cancel := context.WithTimeout(cmd.Context(), longestQuestion)
-			defer cancel()
-			all, err := k.Objects(ctx, p.Run)
+			d := newDriver(con, p)
+			list, damage, err := deliveries(cmd.Context(), d)
 			if err != nil {
 				return err
 			}
-			states := cluster.StatusOf(p, all, list, time.Now())
+			states, err := d.States(cmd.Context(), list)
+			if err != nil {
+				return err
+			}
 			if format == "json" {
-				return errors.Join(writeJSON(con.Out, states), joined)
+				return errors.Join(writeJSON(con.Out, states), damage)
 			}
-			return errors.Join(printFleetStatus(con.Out, p, states), joined)
+			return errors.Join(printFleetStatus(con.Out, p, states), damage)
 		},
 	}
 	fleetFile(cmd, &file)
@@ -179,10 +166,7 @@ have a 95 % interval. It reads the output folder only. With one machine of a typ
 		Example: "  tuner fleet analyze -f fleet.yaml\n  tuner fleet analyze -f fleet.yaml --format json",
 		Args:    cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			if err := arguments.CheckFormat(format); err != nil {
-				return err
-			}
-			p, err := readFleet(file)
+			p, err := readPrinted(file, format)
 			if err != nil {
 				return err
 			}
@@ -215,11 +199,7 @@ func describe(c analyze.Config) string { return figures.SetupText(c.Setup) }
 
 // replay analyzes the campaign in a folder.
 func replay(dir string) (analyze.Result, error) {
-	a, err := spec.AnalyzeOf(dir, formats.All().Words())
-	if err != nil {
-		return analyze.Result{}, err
-	}
-	return analyze.RankFile(a)
+	return analyze.RankFolder(dir, formats.All().Words())
 }
 
 // rankFleet writes the ranking. It ends as infeasible if no machine can keep the constraints of a

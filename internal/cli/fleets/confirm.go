@@ -9,14 +9,12 @@ import (
 
 	"tuner/fleet"
 	"tuner/fleet/results"
-	"tuner/internal/cli/arguments"
 	"tuner/internal/exit"
 	"tuner/internal/terminal"
 )
 
 func newFleetConfirm(con Console) *cobra.Command {
-	var file, format string
-	var harden, blind bool
+	o := watchOptions{verb: "confirm"}
 	cmd := &cobra.Command{
 		Use:   "confirm -f fleet.yaml",
 		Short: "Measure the best configurations again, on more machines",
@@ -26,10 +24,7 @@ The answer has intervals over machines, and one for a machine that was not measu
 		Example: "  tuner fleet confirm -f fleet.yaml",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := arguments.CheckFormat(format); err != nil {
-				return err
-			}
-			p, err := readFleet(file)
+			p, err := readPrinted(o.file, o.format)
 			if err != nil {
 				return err
 			}
@@ -37,11 +32,10 @@ The answer has intervals over machines, and one for a machine that was not measu
 			if err != nil {
 				return err
 			}
-			return watchFleet(cmd, con, second, watchOptions{file: file, verb: "confirm", format: format, harden: harden, blind: blind})
+			return watchFleet(cmd, con, second, o)
 		},
 	}
-	fleetFile(cmd, &file)
-	watchFlags(cmd, &format, &harden, &blind)
+	watchFlags(cmd, &o)
 	return cmd
 }
 
@@ -72,8 +66,9 @@ func confirmPlan(p fleet.Plan) (fleet.Plan, error) {
 }
 
 // watchFlags adds the flags of verbs that watch a run.
-func watchFlags(cmd *cobra.Command, format *string, harden, blind *bool) {
-	terminal.AddFormat(cmd.Flags(), format, "`format` on stdout: text or json")
-	cmd.Flags().BoolVar(harden, "harden", false, "add a policy of the cluster: a worker may create immutable records of its own item alone")
-	cmd.Flags().BoolVar(blind, "rescue-unseen", false, "replace a hanging campaign also if you may not read whether its node answers")
+func watchFlags(cmd *cobra.Command, o *watchOptions) {
+	fleetFile(cmd, &o.file)
+	terminal.AddFormat(cmd.Flags(), &o.format, "`format` on stdout: text or json")
+	cmd.Flags().BoolVar(&o.harden, "harden", false, "add a policy of the cluster: a worker may create immutable records of its own item alone")
+	cmd.Flags().BoolVar(&o.blind, "rescue-unseen", false, "replace a hanging campaign also if you may not read whether its node answers")
 }

@@ -71,6 +71,14 @@ func readFleet(file string) (fleet.Plan, error) {
 	return p, exit.With(exit.Usage, err)
 }
 
+// readPrinted is readFleet for a verb with a format of its output, which it checks first.
+func readPrinted(file, format string) (fleet.Plan, error) {
+	if err := arguments.CheckFormat(format); err != nil {
+		return fleet.Plan{}, err
+	}
+	return readFleet(file)
+}
+
 func newFleetPlan(con Console) *cobra.Command {
 	var file, format string
 	cmd := &cobra.Command{
@@ -81,10 +89,7 @@ It asks no cluster and changes nothing.`,
 		Example: "  tuner fleet plan -f fleet.yaml",
 		Args:    cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			if err := arguments.CheckFormat(format); err != nil {
-				return err
-			}
-			p, err := readFleet(file)
+			p, err := readPrinted(file, format)
 			if err != nil {
 				return err
 			}

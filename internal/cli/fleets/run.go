@@ -11,7 +11,6 @@ import (
 	"tuner/fleet/cluster"
 	"tuner/fleet/driver"
 	"tuner/fleet/results"
-	"tuner/internal/cli/arguments"
 	"tuner/internal/exit"
 	"tuner/internal/words"
 )
@@ -24,8 +23,7 @@ func newDriver(con Console, p fleet.Plan) driver.Driver {
 }
 
 func newFleetRun(con Console) *cobra.Command {
-	var file, format string
-	var harden, blind bool
+	o := watchOptions{verb: "run"}
 	cmd := &cobra.Command{
 		Use:   "run -f fleet.yaml",
 		Short: "Run a fleet: create its objects, watch, collect, and rank the types of machines",
@@ -39,14 +37,10 @@ The campaign then begins again on another node. If the first one comes back, the
 		Example: "  tuner fleet run -f fleet.yaml",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := arguments.CheckFormat(format); err != nil {
-				return err
-			}
-			p, err := readFleet(file)
+			p, err := readPrinted(o.file, o.format)
 			if err != nil {
 				return err
 			}
-			o := watchOptions{file: file, verb: "run", format: format, harden: harden, blind: blind}
 			if p.Fleet.Confirm == nil {
 				return watchFleet(cmd, con, p, o)
 			}
@@ -60,8 +54,7 @@ The campaign then begins again on another node. If the first one comes back, the
 			return watchFleet(cmd, con, second, o)
 		},
 	}
-	fleetFile(cmd, &file)
-	watchFlags(cmd, &format, &harden, &blind)
+	watchFlags(cmd, &o)
 	return cmd
 }
 
