@@ -98,7 +98,7 @@ func (g *Guided) inherit(c *earlier, then *Guided) {
 		g.predictor.SetPath(path)
 	}
 	for _, p := range g.pools.All() {
-		g.open(p)
+		g.predictor.Refresh(p)
 	}
 	g.predictor.ForecastEngines()
 	g.predictor.ForecastContention()

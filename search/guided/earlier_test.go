@@ -227,7 +227,7 @@ func TestInheritedCurves(t *testing.T) {
 		g := newSmall(t, nil)
 		p := g.pools.All()[0]
 		p.Engine().Alone().Inherit(curve(largest))
-		g.open(p)
+		g.predictor.Refresh(p)
 		o := g.predictor.Outline(p)
 		most = append(most, o.Most[o.UpTo(32)])
 	}

@@ -122,7 +122,7 @@ func (g *Guided) record(e search.Event) {
 	g.schedule.recordLaunch(p.Engine(), m.Times.Launch)
 	switch {
 	case phase == search.PhaseService:
-		g.recordService(p, e)
+		g.predictor.Learn(p, e)
 		return
 	case phase == search.PhaseSearch:
 		g.schedule.served++
@@ -142,28 +142,6 @@ func (g *Guided) poolOf(c search.Candidate) (*pools.Pool, bool) {
 		g.predictor.Extend()
 	}
 	return p, ok
-}
-
-// recordService adds a service trial, and updates the predictions that depend on it.
-func (g *Guided) recordService(p *pools.Pool, e search.Event) {
-	p.RecordService(e, g.pools.ClientBatch())
-	if e.Trial.Load.Concurrency != 1 {
-		g.open(p)
-	} else {
-		for _, q := range p.Engine().Pools() {
-			g.open(q)
-		}
-		g.predictor.ForecastEngines()
-	}
-	g.predictor.ForecastContention()
-}
-
-// open makes a pool ready when its service times are known, and updates its prediction when they
-// have changed.
-func (g *Guided) open(p *pools.Pool) {
-	if g.pools.Open(p) {
-		g.predictor.Open(p)
-	}
 }
 
 // recordFailure rules out cells because of a failed trial.
@@ -307,7 +285,7 @@ func (g *Guided) settleIn(s *survey) (search.Action, bool) {
 // explore opens the default's pool, which was measured already, and then engines that show the
 // effect of an untried value.
 func (g *Guided) explore(*survey) (search.Action, bool) {
-	if g.schedule.searched() > g.tuning.Trials.ExploreShare {
+	if g.schedule.Searched() > g.tuning.Trials.ExploreShare {
 		return search.Action{}, false
 	}
 	if p, ok := g.pools.Default(); ok && p.Engine().IsOpen() && p.IsUnopened() {

@@ -12,6 +12,7 @@ import (
 	"tuner/measure"
 	"tuner/search"
 	"tuner/search/guided/belief"
+	"tuner/search/guided/pace"
 	"tuner/search/guided/pools"
 	"tuner/search/guided/tuning"
 	"tuner/search/posterior"
@@ -507,7 +508,7 @@ func TestADearLaunchIsWorthMoreWindows(t *testing.T) {
 		}
 		c := pools.Cell{Pool: p, Setting: pools.Setting{Level: 1}}
 		for launch, want := range map[time.Duration]int{time.Second: 1, 4 * time.Second: 2, 25 * time.Second: 3} {
-			g.schedule.launches[p.Engine()] = mean{launch, 1}
+			g.schedule.launches[p.Engine()] = pace.Mean{}.With(launch)
 			if c.Batcher().Candidate.PoolKey() == g.schedule.process.Pool {
 				want = 1
 				isRunning++

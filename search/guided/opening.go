@@ -108,7 +108,7 @@ func (o opener) cost(p *pools.Pool, f predict.Forecast) float64 {
 	}
 	seconds := 0.0
 	for _, size := range o.pools.Sizes(p)[:o.measurable(p, f.Curve)] {
-		takes := max(o.schedule.anySize().Seconds(), o.tuning.Service.Batches*f.Curve.Time(size, p.Instances(), p.Instances()))
+		takes := max(o.schedule.Size().Seconds(), o.tuning.Service.Batches*f.Curve.Time(size, p.Instances(), p.Instances()))
 		seconds += float64(trials*o.pools.WindowsPerSize()) * takes
 	}
 	first := o.pools.First(p)
@@ -185,7 +185,7 @@ func (o opener) curve(p *pools.Pool) queuesim.ServiceCurve {
 	return p.ServiceTimes().Curve(o.tuning.Service.LeastSpread)
 }
 
-func (o opener) longest() time.Duration { return o.schedule.longest(o.beliefs.TightestLatency()) }
+func (o opener) longest() time.Duration { return o.schedule.Longest(o.beliefs.TightestLatency()) }
 
 // isBrief reports whether a batch of the given seconds is measured.
 func (o opener) isBrief(seconds float64) bool {
@@ -224,7 +224,7 @@ func (o opener) isHurried() bool {
 	if untried == 0 {
 		return false
 	}
-	each := o.schedule.anyLaunch() + time.Duration(len(o.pools.LargestSizes())*o.pools.WindowsPerSize())*o.schedule.anySize()
-	cost := time.Duration(untried)*each + o.schedule.window() + o.schedule.anyWarmUp()
-	return o.schedule.searched()+o.schedule.share(cost) > o.tuning.Trials.ExploreShare
+	each := o.schedule.Launch() + time.Duration(len(o.pools.LargestSizes())*o.pools.WindowsPerSize())*o.schedule.Size()
+	cost := time.Duration(untried)*each + o.schedule.window() + o.schedule.WarmUp()
+	return o.schedule.Searched()+o.schedule.Share(cost) > o.tuning.Trials.ExploreShare
 }

@@ -83,7 +83,7 @@ func (m machine) openWith(g *Guided, p *pools.Pool) {
 	if p.Instances() > 1 {
 		*p.Together() = service.New(c.Sizes, c.Crowded, []float64{c.Spread}, 1)
 	}
-	g.open(p)
+	g.predictor.Refresh(p)
 }
 
 // The outline of a pool with known service times bounds its cells. No simulated cell has a higher

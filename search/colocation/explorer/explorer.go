@@ -16,6 +16,7 @@ import (
 	"tuner/measure"
 	"tuner/search"
 	"tuner/search/colocation"
+	"tuner/search/guided/pace"
 	"tuner/search/guided/pools"
 	"tuner/search/guided/tuning"
 	"tuner/search/standings"
@@ -39,7 +40,7 @@ type Explorer struct {
 // owner's ledger.
 func New(s search.Settings, l *standings.Ledger, _ *search.Candidates) *Explorer {
 	x := &Explorer{settings: s, tuning: tuning.Default(), ledger: l}
-	x.clock = clock{settings: s, tuning: x.tuning}
+	x.clock = clock{Pace: pace.New(s.Budget, x.tuning.Service), window: s.Window}
 	for i := range s.Space.Parts {
 		x.parts = append(x.parts, newPart(s, i, x.tuning))
 	}
@@ -107,7 +108,7 @@ func (x *Explorer) begin() {
 		p.list()
 		m := colocation.Model{Name: p.name, Load: p.load, Limits: p.limits}
 		for i := range p.options {
-			m.Options = append(m.Options, p.made(i, x.clock.eachSize().Seconds()))
+			m.Options = append(m.Options, p.made(i, x.clock.Size().Seconds()))
 		}
 		s.Models = append(s.Models, m)
 	}
@@ -159,7 +160,7 @@ func (x *Explorer) Tell(e search.Event) {
 	x.begin()
 	if x.search != nil {
 		x.search.SetCosts(x.clock.costs())
-		x.search.SpendUntil(x.clock.elapsed)
+		x.search.SpendUntil(x.clock.Elapsed())
 	}
 }
 

@@ -108,26 +108,6 @@ func (x *part) isDefault(c search.Candidate) bool {
 	return c.Key() == x.pools.InPool(search.Candidate{}).Key()
 }
 
-// record learns a service trial of the model.
-func (x *part) record(p *pools.Pool, e search.Event) {
-	p.RecordService(e, x.pools.ClientBatch())
-	if e.Trial.Load.Concurrency != 1 {
-		x.open(p)
-	} else {
-		for _, q := range p.Engine().Pools() {
-			x.open(q)
-		}
-		x.predictor.ForecastEngines()
-	}
-	x.predictor.ForecastContention()
-}
-
-func (x *part) open(p *pools.Pool) {
-	if x.pools.Open(p) {
-		x.predictor.Open(p)
-	}
-}
-
 // isPriced reports whether service times of any engine are known.
 func (x *part) isPriced() bool { return slices.ContainsFunc(x.pools.Engines(), (*pools.Engine).IsOpen) }
 

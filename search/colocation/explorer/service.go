@@ -37,7 +37,7 @@ func (x *Explorer) price() (search.Action, bool) {
 
 // wishOf returns the service trial that a model needs before the search; false if it needs none.
 func (x *Explorer) wishOf(p *part) (wish, bool) {
-	if p.isPriced() && x.clock.searched() > x.tuning.Trials.ExploreShare {
+	if p.isPriced() && x.clock.Searched() > x.tuning.Trials.ExploreShare {
 		return wish{}, false
 	}
 	if d, ok := p.pools.Default(); ok && d.IsUnopened() {
@@ -115,7 +115,7 @@ func (x *Explorer) service(model int, w wish, own []*pools.Pool, server search.C
 	return search.Action{Trial: search.Trial{
 		Candidate: x.joined(server, settings), Model: p.name, Load: measure.Load{Concurrency: w.concurrency, BatchSize: sizes[0]},
 		Windows: len(sizes) * p.pools.WindowsPerSize(), Window: x.tuning.Service.Window, Phase: search.PhaseService,
-		Sizes: sizes, Kinds: p.pools.Kinds(), Longest: x.clock.longest(p.tightest()),
+		Sizes: sizes, Kinds: p.pools.Kinds(), Longest: x.clock.Longest(p.tightest()),
 	}, Why: w.why + " of model " + p.name}
 }
 
@@ -130,7 +130,7 @@ func (x *Explorer) recordService(e search.Event) {
 	if !known {
 		return
 	}
-	p.record(pool, e)
+	p.predictor.Learn(pool, e)
 	if x.search == nil {
 		return
 	}
@@ -152,7 +152,7 @@ func (x *Explorer) revised(p *part) map[int]colocation.Option {
 	for i := range p.options {
 		if !p.options[i].isMeasured && p.options[i].pool.IsReady() {
 			p.options[i].isMeasured = true
-			changed[i] = p.made(i, x.clock.eachSize().Seconds())
+			changed[i] = p.made(i, x.clock.Size().Seconds())
 		}
 	}
 	return changed

@@ -44,7 +44,7 @@ func (x *Predictor) opens(p *pools.Pool, seconds ...float64) {
 	*p.Engine().Alone() = service.New(sizes, seconds, []float64{0.05}, 1)
 	*p.Together() = service.New(sizes, seconds, []float64{0.05}, 1)
 	x.pools.Open(p)
-	x.Open(p)
+	x.open(p)
 }
 
 // A trial shows the path as the processor time beyond the service times of its batches. Here a
@@ -173,7 +173,7 @@ func TestContentionFromOnePool(t *testing.T) {
 	*two.Engine().Alone() = service.New([]int{1, 4}, []float64{0.010, 0.020}, []float64{0.05}, 1)
 	*two.Together() = service.New([]int{1, 4}, []float64{0.012, 0.025}, []float64{0.05}, 1) // a quarter longer together
 	x.pools.Open(two)
-	x.Open(two)
+	x.open(two)
 	x.ForecastContention()
 	n := x.tuning.Contention
 	d := math.Log(1.5)
@@ -263,7 +263,7 @@ func TestCurvesOfKinds(t *testing.T) {
 	p.Engine().Alone().Record(record(1))
 	p.Together().Record(record(2))
 	x.pools.Open(p)
-	x.Open(p)
+	x.open(p)
 	c := x.Curve(p)
 	if len(c.Kinds) != 3 || math.Abs(c.Kinds[1].Alone[1]-0.110) > 1e-9 || math.Abs(c.Kinds[2].Crowded[0]-0.200) > 1e-9 {
 		t.Errorf("the kinds are %+v", c.Kinds)

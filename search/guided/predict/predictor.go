@@ -70,8 +70,8 @@ func New(s search.Settings, p *pools.Pools, n tuning.Tuning) *Predictor {
 	}
 }
 
-// Open predicts a pool from new or changed service times.
-func (x *Predictor) Open(p *pools.Pool) {
+// open predicts a pool from new or changed service times.
+func (x *Predictor) open(p *pools.Pool) {
 	curve := p.Engine().Alone().Curve(x.tuning.Service.LeastSpread)
 	if p.Instances() > 1 {
 		alone := curve
@@ -221,6 +221,28 @@ func (x *Predictor) Demand(level float64) (inFlight, rate float64) {
 func (x *Predictor) IsSaturated(c pools.Cell) bool {
 	inFlight, _ := x.Demand(c.Level)
 	return x.path == 0 && !math.IsInf(inFlight, 1) && inFlight > float64(2*c.Batcher().Queue.MaxBatch*c.Pool.Instances())
+}
+
+// Learn adds a service trial to a pool, and updates the predictions that depend on it.
+func (x *Predictor) Learn(p *pools.Pool, e search.Event) {
+	p.RecordService(e, x.pools.ClientBatch())
+	if e.Trial.Load.Concurrency != 1 {
+		x.Refresh(p)
+	} else {
+		for _, q := range p.Engine().Pools() {
+			x.Refresh(q)
+		}
+		x.ForecastEngines()
+	}
+	x.ForecastContention()
+}
+
+// Refresh makes a pool ready when its service times are known, and updates its prediction when they
+// have changed.
+func (x *Predictor) Refresh(p *pools.Pool) {
+	if x.pools.Open(p) {
+		x.open(p)
+	}
 }
 
 // Extend predicts the engines that were added since the last one was opened.
