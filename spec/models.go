@@ -42,13 +42,21 @@ func isSeveral(root document.Value) bool {
 	return slices.ContainsFunc(root.Keys(), func(key document.Value) bool { return key.Node.Value == modelsField })
 }
 
+// ofModel lists fields that belong to a model of several.
+func ofModel() []string { return []string{"model", "config", "name", "space", "load", "accuracy"} }
+
+// notOfSeveral lists fields that are not supported beside several models.
+func notOfSeveral() []string {
+	return []string{"mode", "price", "finals", addon.FileField, addon.ProviderField}
+}
+
 // readSeveral reads a profile of several models.
 func (r profileReader) readSeveral(d *document.Document, root document.Value) (Profile, error) {
 	nothing := func(document.Value) {}
 	r.strategies, r.p.Search.Strategy = plan.OfSeveral(), ""
 	fields := r.fields()
 	for i, f := range fields { // several reads them, or refuses them
-		if slices.Contains([]string{"model", "config", "name", "space", "load", "objective", "weights", "constraints", "price", "accuracy", "mode", "finals", addon.FileField, addon.ProviderField}, f.Name) {
+		if slices.Contains(slices.Concat(ofModel(), notOfSeveral(), []string{"objective", "weights", "constraints"}), f.Name) {
 			fields[i].Read = nothing
 		}
 	}
@@ -105,11 +113,11 @@ func ownConstraints(list []search.Constraint, v document.Value) []search.Constra
 // fields of the file.
 func (r profileReader) several(root document.Value, given map[string]document.Value) {
 	section := given[modelsField]
-	for _, name := range []string{"model", "config", "name", "space", "load", "accuracy", "mode", "price", "finals", addon.FileField, addon.ProviderField} {
+	for _, name := range slices.Concat(ofModel(), notOfSeveral()) {
 		field, has := given[name]
 		switch {
 		case !has:
-		case slices.Contains([]string{"mode", "price", "finals", addon.FileField, addon.ProviderField}, name):
+		case slices.Contains(notOfSeveral(), name):
 			field.Fail(document.Error{Problem: "is not supported beside models", Hint: "remove the line"})
 		default:
 			field.Fail(document.Error{Problem: "belongs to a model", Hint: fmt.Sprintf("write models: {NAME: {%s: …}}", name)})

@@ -97,6 +97,12 @@ func (r *reader) campaign(m model, batch value, folder string) (Campaign, bool) 
 	r.space(n, m)
 	r.load(n, m, batch)
 	r.goal(n, m)
+	return r.finish(n, analysis{at: m.at, folder: folder}, before)
+}
+
+// finish has a translated file read. before is the number of mistakes before its translation; it returns
+// false if there are more.
+func (r *reader) finish(n *native, a analysis, before int) (Campaign, bool) {
 	r.checkGPUs()
 	text, err := n.print()
 	var p spec.Profile
@@ -104,8 +110,8 @@ func (r *reader) campaign(m model, batch value, folder string) (Campaign, bool) 
 		p, err = spec.ParseProfile(r.path, text)
 	}
 	r.translate(n, err)
-	a := r.results(analysis{at: m.at, folder: folder})
-	return Campaign{p, a}, len(r.errors) == before
+	analyzed := r.results(a)
+	return Campaign{p, analyzed}, len(r.errors) == before
 }
 
 // modelFile writes the folder of a model.

@@ -1,6 +1,7 @@
 package modelanalyzer
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -11,7 +12,6 @@ import (
 	"tuner/measure"
 	"tuner/search"
 	"tuner/search/plan"
-	"tuner/spec"
 	"tuner/spec/document"
 	"tuner/spec/goals"
 )
@@ -61,15 +61,7 @@ func (r *reader) together(models []model) (Campaign, bool) {
 		r.member(n, m, traffic[i])
 	}
 	r.objectiveTogether(n, models)
-	r.checkGPUs()
-	text, err := n.print()
-	var p spec.Profile
-	if err == nil {
-		p, err = spec.ParseProfile(r.path, text)
-	}
-	r.translate(n, err)
-	a := r.results(analysis{at: first.at, folder: nameOf(models)})
-	return Campaign{p, a}, len(r.errors) == before
+	return r.finish(n, analysis{at: first.at, folder: nameOf(models)}, before)
 }
 
 // member writes one of several models: its file, space, load and limits. Limits on figures of the
@@ -234,13 +226,7 @@ func (r *reader) seriesOf(m model) (field string, at value, levels []value) {
 func byNumber(a, b value) int {
 	x, _ := a.whole()
 	y, _ := b.whole()
-	switch {
-	case x < y:
-		return -1
-	case x > y:
-		return 1
-	}
-	return 0
+	return cmp.Compare(x, y)
 }
 
 // doubled lists the numbers of an automatic range. It reports a range without any.
@@ -296,10 +282,7 @@ func (r *reader) objectiveTogether(n *native, models []model) {
 			all += t.weight
 		}
 		for _, t := range terms {
-			metric := measure.Metric(t.tag)
-			if named := goals.TagMetric(t.tag); named != "" {
-				metric = named
-			}
+			metric := metricOf(t.tag)
 			if !goals.IsServers(metric) {
 				metric = metric.Of(m.name)
 			}
@@ -316,6 +299,11 @@ func (r *reader) objectiveTogether(n *native, models []model) {
 	if len(order) > 0 {
 		n.set(at, weights, "weights")
 	}
+}
+
+// metricOf returns the metric of a tag, or the one that has its name.
+func metricOf(tag string) measure.Metric {
+	return cmp.Or(goals.TagMetric(tag), measure.Metric(tag))
 }
 
 // term is a metric of an objective, by its tag, with its weight.
@@ -361,11 +349,7 @@ func (n *native) takeServersLimits() []serversLimit {
 	var kept []*yaml.Node
 	for i := 0; i+1 < len(limits.Content); i += 2 {
 		key, sides := limits.Content[i], limits.Content[i+1]
-		metric := measure.Metric(key.Value)
-		if named := goals.TagMetric(key.Value); named != "" {
-			metric = named
-		}
-		if !goals.IsServers(metric) {
+		if !goals.IsServers(metricOf(key.Value)) {
 			kept = append(kept, key, sides)
 			continue
 		}
