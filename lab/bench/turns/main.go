@@ -15,14 +15,11 @@ import (
 	"log/slog"
 	"time"
 
-	"tuner/gate"
-	"tuner/internal/hostinfo"
+	"tuner/lab/bench/sidebyside"
 	"tuner/lab/program"
 	"tuner/measure"
-	"tuner/profile"
 	"tuner/runner"
 	"tuner/runner/target"
-	"tuner/spec"
 )
 
 // options are the flags.
@@ -109,25 +106,13 @@ func measureBlocks(ctx context.Context, o options, job runner.Job, messages io.W
 // block is one block of two equal seats.
 type block struct{ a, b measure.Measurement }
 
-// jobOf returns the job of both engines: the model with its completed configuration, as a gate
-// serves it.
+// jobOf returns the job of both engines.
 func jobOf(ctx context.Context, o options, dir string) (runner.Job, error) {
 	shape := ""
 	if o.inputs != "" {
 		shape = fmt.Sprintf(", inputs: {shape: {%s}}", o.inputs)
 	}
-	text := fmt.Sprintf("name: model\noutput: %q\nbaseline: {model: %q}\ncandidate: {model: %[2]q}\nload: {concurrency: %d%s}\nwindow: %v\n",
-		dir, o.model, o.concurrency, shape, o.window)
-	g, err := spec.ParseGate("gate.yaml", []byte(text))
-	if err != nil {
-		return runner.Job{}, err
-	}
-	setup, err := gate.Open(g, hostinfo.Read(ctx), func(string) profile.Place { return profile.Place{} })
-	if err != nil {
-		return runner.Job{}, err
-	}
-	setup.Candidate.Library = o.library
-	job, err := setup.Job(setup.Candidate)
+	job, err := sidebyside.Job(ctx, dir, o.model, o.library, fmt.Sprintf("load: {concurrency: %d%s}\nwindow: %v\n", o.concurrency, shape, o.window))
 	job.Fresh = true
 	return job, err
 }

@@ -14,19 +14,16 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"syscall"
 	"time"
 
-	"tuner/gate"
 	"tuner/internal/hostinfo"
 	"tuner/internal/live"
+	"tuner/lab/bench/sidebyside"
 	"tuner/lab/program"
 	"tuner/measure"
-	"tuner/profile"
 	"tuner/runner"
 	"tuner/runner/load"
 	"tuner/runner/target"
-	"tuner/spec"
 )
 
 // options are the flags.
@@ -66,7 +63,7 @@ func run(ctx context.Context, o options, out, _ io.Writer) error {
 	}
 	defer terminal.Close()
 	return program.InFolder("", "bench-watch", func(dir string) error {
-		job, err := jobOf(ctx, o, dir)
+		job, err := sidebyside.Job(ctx, dir, o.model, o.library, fmt.Sprintf("load: {concurrency: %d}\n", o.concurrency))
 		if err != nil {
 			return err
 		}
@@ -82,21 +79,6 @@ func run(ctx context.Context, o options, out, _ io.Writer) error {
 		_, err = io.WriteString(out, report(o, turns))
 		return err
 	})
-}
-
-// jobOf returns what is measured: the model with its completed configuration, as a gate serves it.
-func jobOf(ctx context.Context, o options, dir string) (runner.Job, error) {
-	text := fmt.Sprintf("name: model\noutput: %q\nbaseline: {model: %q}\ncandidate: {model: %[2]q}\nload: {concurrency: %d}\n", dir, o.model, o.concurrency)
-	g, err := spec.ParseGate("gate.yaml", []byte(text))
-	if err != nil {
-		return runner.Job{}, err
-	}
-	setup, err := gate.Open(g, hostinfo.Read(ctx), func(string) profile.Place { return profile.Place{} })
-	if err != nil {
-		return runner.Job{}, err
-	}
-	setup.Candidate.Library = o.library
-	return setup.Job(setup.Candidate)
 }
 
 // warmTime is the longest warm-up.
@@ -132,7 +114,7 @@ func measureTurns(ctx context.Context, o options, job runner.Job, v *view) ([]tu
 		Length: func([]time.Duration) time.Duration { return o.turn },
 		More:   func(windows [][]measure.Window) bool { return len(windows[0]) < wanted },
 		Edge: func(_ context.Context, edge int) error {
-			cpu, err := cpuTime()
+			cpu, err := hostinfo.OwnCPU()
 			used = append(used, cpu)
 			if isDrawn(edge) {
 				v.draw()
@@ -151,15 +133,6 @@ func measureTurns(ctx context.Context, o options, job runner.Job, v *view) ([]tu
 		turns = append(turns, turn{w, used[i+1] - used[i], isDrawn(i)})
 	}
 	return turns, nil
-}
-
-// cpuTime returns the CPU time of this process. Its own clock has finer steps than those of /proc.
-func cpuTime() (time.Duration, error) {
-	var used syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &used); err != nil {
-		return 0, fmt.Errorf("cannot read the CPU time: %w", err)
-	}
-	return time.Duration(used.Utime.Nano() + used.Stime.Nano()), nil
 }
 
 // isDrawn reports whether the view is drawn in a turn. Each pair has one turn of both kinds, and pairs
