@@ -59,9 +59,8 @@ type Builder struct {
 	campaign analyze.Campaign
 	noise    *rand.Rand
 	spread   float64 // standard deviation of the logarithm of a trial's speed factor, common to its windows
-	launch   int
-	pool     string
-	elapsed  time.Duration
+	process
+	elapsed time.Duration
 }
 
 // New starts a campaign from the text of a profile, usually Profile.
@@ -80,18 +79,56 @@ func New(t testing.TB, profile string) *Builder {
 	if err != nil {
 		t.Fatal(err)
 	}
-	header := journal.Header{
-		Format: journal.Format, Tool: "tuner test", Created: time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC),
-		Spec: journal.NewSpecFile(p.Path, []byte(profile)), Seed: 1,
-		Runtime:     journal.RuntimeInfo{Flavour: "cpu", Version: "1.31.1", Library: "libonnxruntime.so.1.31.1"},
-		Machine:     json.RawMessage(`{"cpu":{"model":"Formula","logical":2},"memory":{"total":16000000000}}`),
-		Fingerprint: "2 cores", Model: "minilm", BaseConfig: BaseConfig, Facts: encoded,
-		Models: []journal.ModelFile{{Precision: "fp32", Path: "minilm.onnx", SHA256: "ab12", Bytes: 90_000_000}},
-	}
+	header := newHeader(journal.Format, p, profile)
+	header.BaseConfig, header.Facts = BaseConfig, encoded
+	header.Models = []journal.ModelFile{{Precision: "fp32", Path: "minilm.onnx", SHA256: "ab12", Bytes: 90_000_000}}
 	return &Builder{
 		t:        t,
 		campaign: analyze.Campaign{Campaign: campaign.Campaign{Dir: "out", Header: header, Profile: p, Facts: facts}},
 		noise:    rand.New(rand.NewPCG(1, 2)),
+	}
+}
+
+// newHeader returns what the headers of all synthetic campaigns have.
+func newHeader(format int, p spec.Profile, text string) journal.Header {
+	return journal.Header{
+		Format: format, Tool: "tuner test", Created: time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC),
+		Spec: journal.NewSpecFile(p.Path, []byte(text)), Seed: 1,
+		Runtime:     journal.RuntimeInfo{Flavour: "cpu", Version: "1.31.1", Library: "libonnxruntime.so.1.31.1"},
+		Machine:     json.RawMessage(`{"cpu":{"model":"Formula","logical":2},"memory":{"total":16000000000}}`),
+		Fingerprint: "2 cores", Model: p.Name,
+	}
+}
+
+// process is the engine process that runs.
+type process struct {
+	launch int
+	pool   string
+}
+
+// times returns the durations of a trial of two windows in a pool. A trial of another pool launches a
+// process, and so does a fresh one.
+func (p *process) times(pool string, fresh bool) measure.Times {
+	t := measure.Times{WarmUp: 400 * time.Millisecond, Windows: 2 * time.Second}
+	if fresh || p.pool != pool {
+		p.launch++
+		p.pool = pool
+		t.Launch = 600 * time.Millisecond
+	} else {
+		t.Reconfigure = 80 * time.Millisecond
+	}
+	return t
+}
+
+// endOf returns the record of a campaign's end.
+func endOf(events []search.Event, elapsed time.Duration, reason string) *journal.End {
+	var t measure.Times
+	for _, e := range events {
+		t = t.Add(e.Measurement.Times)
+	}
+	return &journal.End{
+		Reason: reason, Elapsed: elapsed, Windows: t.Windows, Launches: t.Launch, Reconfigurations: t.Reconfigure,
+		WarmUps: t.WarmUp, Decisions: elapsed - t.Total(),
 	}
 }
 
@@ -248,14 +285,8 @@ func (b *Builder) fail(c search.Candidate, concurrency int, phase search.Phase, 
 
 // End adds the record of the campaign's end.
 func (b *Builder) End(reason string, interrupted bool) *Builder {
-	var t measure.Times
-	for _, e := range b.campaign.Events {
-		t = t.Add(e.Measurement.Times)
-	}
-	b.campaign.End = &journal.End{
-		Reason: reason, Interrupted: interrupted, Elapsed: b.elapsed, Windows: t.Windows, Launches: t.Launch,
-		Reconfigurations: t.Reconfigure, WarmUps: t.WarmUp, Decisions: b.elapsed - t.Total(),
-	}
+	b.campaign.End = endOf(b.campaign.Events, b.elapsed, reason)
+	b.campaign.End.Interrupted = interrupted
 	return b
 }
 
@@ -292,14 +323,7 @@ func WriteJournal(t testing.TB, c analyze.Campaign, dir string) {
 }
 
 func (b *Builder) trial(c search.Candidate, concurrency int, phase search.Phase, fresh bool) {
-	times := measure.Times{WarmUp: 400 * time.Millisecond, Windows: 2 * time.Second}
-	if fresh || b.pool != c.PoolKey() {
-		b.launch++
-		b.pool = c.PoolKey()
-		times.Launch = 600 * time.Millisecond
-	} else {
-		times.Reconfigure = 80 * time.Millisecond
-	}
+	times := b.times(c.PoolKey(), fresh)
 	m := measure.Measurement{Launch: b.launch, Memory: memory(c), Times: times}
 	factor := 1.0
 	if b.spread > 0 {

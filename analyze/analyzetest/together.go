@@ -69,9 +69,8 @@ type Together struct {
 	campaign analyze.Campaign
 	space    search.Space
 	noise    *rand.Rand
-	launch   int
-	pool     string
-	elapsed  time.Duration
+	process
+	elapsed time.Duration
 }
 
 // NewTogether starts a campaign from the text of a profile, usually ProfileOfTwo. Its models are
@@ -84,13 +83,8 @@ func NewTogether(t testing.TB, profile string) *Together {
 	}
 	configs := map[string]string{"encoder": encoderConfig, "ranker": rankerConfig}
 	joint := search.Facts{Cores: Cores, Parts: map[string]search.Facts{}}
-	header := journal.Header{
-		Format: journal.SeveralFormat, Tool: "tuner test", Created: time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC),
-		Spec: journal.NewSpecFile(p.Path, []byte(profile)), Seed: 1,
-		Runtime:     journal.RuntimeInfo{Flavour: "cpu", Version: "1.31.1", Library: "libonnxruntime.so.1.31.1"},
-		Machine:     json.RawMessage(`{"cpu":{"model":"Formula","logical":2},"memory":{"total":16000000000}}`),
-		Fingerprint: "2 cores", Model: p.Name, Models: []journal.ModelFile{},
-	}
+	header := newHeader(journal.SeveralFormat, p, profile)
+	header.Models = []journal.ModelFile{}
 	for _, m := range p.Models {
 		base, err := modelconfig.Parse("the base configuration", []byte(configs[m.Name]))
 		if err != nil {
@@ -160,12 +154,7 @@ func (b *Together) Fail(c search.Candidate, scale float64, model string) *Togeth
 
 // End adds the record of the campaign's end.
 func (b *Together) End(reason string) *Together {
-	var t measure.Times
-	for _, e := range b.campaign.Events {
-		t = t.Add(e.Measurement.Times)
-	}
-	b.campaign.End = &journal.End{Reason: reason, Elapsed: b.elapsed, Windows: t.Windows, Launches: t.Launch, Reconfigurations: t.Reconfigure,
-		WarmUps: t.WarmUp, Decisions: b.elapsed - t.Total()}
+	b.campaign.End = endOf(b.campaign.Events, b.elapsed, reason)
 	return b
 }
 
@@ -173,14 +162,7 @@ func (b *Together) End(reason string) *Together {
 func (b *Together) Campaign() analyze.Campaign { return b.campaign }
 
 func (b *Together) trial(c search.Candidate, scale float64, phase search.Phase, fresh bool) {
-	times := measure.Times{WarmUp: 400 * time.Millisecond, Windows: 2 * time.Second}
-	if fresh || b.pool != c.PoolKey() {
-		b.launch++
-		b.pool = c.PoolKey()
-		times.Launch = 600 * time.Millisecond
-	} else {
-		times.Reconfigure = 80 * time.Millisecond
-	}
+	times := b.times(c.PoolKey(), fresh)
 	m := measure.Measurement{Launch: b.launch, Memory: memoryOfBoth(c), Times: times, Scale: scale}
 	for i := range 2 {
 		start := b.elapsed + time.Duration(i)*time.Second
