@@ -19,9 +19,9 @@ func TestWatch(t *testing.T) {
 	for kind, of := range map[string]struct{ command, text string }{
 		// every machine keeps the limit, so that there is an answer
 		"campaign": {"profile", "output: out\nsearch: {budget: 1m}\nconstraints: {latency_p99: {max: 2s}}\nload: {inputs: {shape: " + shape + "}}\n"},
-		// a margin that no minute decides
+		// a margin that no minute decides, and time for at least five pairs of 20 to 35 s; with less time a gate ends after one
 		"gate": {"gate", "baseline: " + model + "\ncandidate: " + model + "\noutput: out\nhistory: history.jsonl\nmetrics: [{name: throughput, margin: 0.1%}]\n" +
-			"inconclusive: pass\nbudget: 1m\nwindow: 500ms\nload: {concurrency: 2, inputs: {shape: " + shape + "}}\n"},
+			"inconclusive: pass\nbudget: 3m\nwindow: 500ms\nload: {concurrency: 2, inputs: {shape: " + shape + "}}\n"},
 		"sweep": {"ortsweep", "output: out\nsearch: {budget: 1m}\nload: {inputs: {shape: " + shape + "}}\n" +
 			"space: {intra_op_threads: [1, 2], graph_optimization: [basic, extended, all], execution_mode: [sequential, parallel]}\n"},
 	} {
