@@ -98,6 +98,7 @@ type Pair struct {
 	// metrics that reports show: throughput, p99, and those of the goals
 	Shown   []measure.Metric `json:"shown"`
 	Changes []Change         `json:"changes"` // by configuration, load and metric
+	Common  []Common         `json:"common"`  // by metric, what all its changes share; for metrics that reports show
 	// changes of factors over the default, in which the speed of the machine cancels
 	Gains       []Change     `json:"gains"`
 	OnlyA       []string     `json:"only_a"`       // configurations and loads that only the first run has
@@ -132,6 +133,8 @@ type Change struct {
 	// figure has no interval
 	Change    *Figure   `json:"change,omitempty"`
 	Direction Direction `json:"direction" jsonschema:"enum"` // what is shown
+
+	shift shift // the change as a logarithm, where Change is set
 }
 
 // Difference is a fact that differs.

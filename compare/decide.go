@@ -68,16 +68,27 @@ func logOf(f Figure) (mean, variance float64, ok bool) {
 	return math.Log(f.Value), deviation * deviation, true
 }
 
-// changeOf compares two figures. The logarithm of their quotient is normal, with the variances of
-// both intervals and a variance between the runs added. add corrects the logarithm.
-func changeOf(a, b Figure, between, add float64) *Figure {
+// shiftOf compares two figures. It returns false if one has no interval. The logarithm of their
+// quotient is normal, with the variances of both intervals. shared is a variance that is added, and add
+// corrects the logarithm.
+func shiftOf(a, b Figure, shared, add float64) (shift, bool) {
 	logA, varA, okA := logOf(a)
 	logB, varB, okB := logOf(b)
-	if !okA || !okB {
-		return nil
+	return shift{logB - logA + add, varA + varB, shared}, okA && okB
+}
+
+// change returns the relative change with its 95 % interval.
+func (s shift) change() *Figure {
+	half := stats.Half95 * math.Sqrt(s.variance+s.shared)
+	return &Figure{math.Expm1(s.mean), math.Expm1(s.mean - half), math.Expm1(s.mean + half)}
+}
+
+// judge sets the change of both figures and what it shows. For the first two parameters see shiftOf.
+func (c *Change) judge(shared, add float64, higherBetter bool) {
+	if s, ok := shiftOf(c.A, c.B, shared, add); ok {
+		c.shift, c.Change = s, s.change()
 	}
-	mean, half := logB-logA+add, stats.Half95*math.Sqrt(varA+varB+between)
-	return &Figure{math.Expm1(mean), math.Expm1(mean - half), math.Expm1(mean + half)}
+	c.Direction = directionOf(c.Change, higherBetter)
 }
 
 // directionOf tells what a change shows.
@@ -102,7 +113,7 @@ func Of(runs []Run, spread float64) Comparison {
 }
 
 func pairOf(a, b Run, spread float64) Pair {
-	p := Pair{A: a.Name, B: b.Name, Shown: shownIn(a, b), Changes: []Change{}, Gains: []Change{}, OnlyA: onlyIn(a, b), OnlyB: onlyIn(b, a)}
+	p := Pair{A: a.Name, B: b.Name, Shown: shownIn(a, b), Changes: []Change{}, Common: []Common{}, Gains: []Change{}, OnlyA: onlyIn(a, b), OnlyB: onlyIn(b, a)}
 	for _, configA := range a.Configurations {
 		configB, ok := b.byKey(configA.Key)
 		if !ok {
@@ -111,9 +122,19 @@ func pairOf(a, b Run, spread float64) Pair {
 		p.Changes = append(p.Changes, changes(a, b, configA, configB, spread)...)
 		if hasSameGain(configA, configB) {
 			change := Change{Configuration: configA.Name, Other: configB.Name, Key: configA.Key, A: figureOf(*configA.gain), B: figureOf(*configB.gain)}
-			change.Change = changeOf(change.A, change.B, 0, 0)
-			change.Direction = directionOf(change.Change, true)
+			change.judge(0, 0, true)
 			p.Gains = append(p.Gains, change)
+		}
+	}
+	for _, metric := range p.Shown {
+		var shifts []shift
+		for _, c := range p.Changes {
+			if c.Metric == metric && c.Change != nil {
+				shifts = append(shifts, c.shift)
+			}
+		}
+		if common, ok := commonOf(metric, shifts); ok {
+			p.Common = append(p.Common, common)
 		}
 	}
 	p.Winner = winners(a, b, p)
@@ -141,9 +162,8 @@ func changes(a, b Run, configA, configB Configuration, spread float64) (list []C
 			change := Change{Configuration: configA.Name, Other: configB.Name, Key: configA.Key, Server: one.Server, Load: one.Load, Metric: metric,
 				A: one.Values[metric], B: other.Values[metric]}
 			add, doubt := correction(metric, a.withheld, b.withheld)
-			change.Change = changeOf(change.A, change.B, 2*spread*spread+doubt, add)
 			info, _ := metric.Info()
-			change.Direction = directionOf(change.Change, info.HigherBetter)
+			change.judge(2*spread*spread+doubt, add, info.HigherBetter)
 			list = append(list, change)
 		}
 	}

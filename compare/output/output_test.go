@@ -45,6 +45,30 @@ func TestTextFits80Columns(t *testing.T) {
 	}
 }
 
+// A run of a slower machine is explained in every form that people read.
+func TestCommonChangeIsSaid(t *testing.T) {
+	t.Parallel()
+	run := func(name string, speed float64) compare.Run {
+		r := compare.Run{Name: name, Kind: compare.Campaign, Facts: map[string]string{}}
+		for _, key := range []string{"default", "instance_count=2"} {
+			r.Configurations = append(r.Configurations, compare.Configuration{Name: key, Key: key, Description: key, Points: []compare.Point{{
+				Load: measure.Load{Concurrency: 8}, Values: map[measure.Metric]compare.Figure{measure.Throughput: {Value: speed, Lo: 0.99 * speed, Hi: 1.01 * speed}},
+			}}})
+		}
+		return r
+	}
+	c := compare.Of([]compare.Run{run("a", 100), run("b", 80)}, measure.AssumedSpread)
+	for name, write := range map[string]func(io.Writer, compare.Comparison) error{"text": WriteText, "Markdown": WriteMarkdown, "HTML": WriteHTML} {
+		var b strings.Builder
+		if err := write(&b, c); err != nil {
+			t.Fatal(err)
+		}
+		if text := strings.Join(strings.Fields(b.String()), " "); !strings.Contains(text, "one common change of −20.0 %") {
+			t.Errorf("%s: %s", name, text)
+		}
+	}
+}
+
 func TestHostileNamesAreText(t *testing.T) {
 	t.Parallel()
 	for name, write := range map[string]func(io.Writer, compare.Comparison) error{"Markdown": WriteMarkdown, "HTML": WriteHTML} {

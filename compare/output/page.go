@@ -21,16 +21,17 @@ type comparePage struct {
 // pairPart is a pair with what the page derives from it.
 type pairPart struct {
 	compare.Pair
-	Summary string
-	Tables  []table
-	Legend  []string
+	Summary     string
+	CommonTexts []string
+	Tables      []table
+	Legend      []string
 }
 
 // WriteHTML writes the comparison as one page for a browser.
 func WriteHTML(w io.Writer, c compare.Comparison) error {
 	page := comparePage{Runs: c.Runs}
 	for _, p := range c.Pairs {
-		page.Pairs = append(page.Pairs, pairPart{p, summary(p), tables(p), legend(c, p)})
+		page.Pairs = append(page.Pairs, pairPart{p, summary(p), commonTexts(p), tables(p), legend(c, p)})
 	}
 	return webpage.Write(w, source("compare.html"), struct{}{}, func(parts webpage.Parts) any {
 		page.Parts = parts

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"tuner/compare"
@@ -26,7 +27,7 @@ func WriteText(w io.Writer, c compare.Comparison) error {
 	}
 	for _, p := range c.Pairs {
 		line("\n" + summary(p))
-		for _, sentence := range p.Winner {
+		for _, sentence := range slices.Concat(p.Winner, commonTexts(p)) {
 			line("  " + sentence)
 		}
 		for _, t := range tables(p) {
@@ -137,6 +138,7 @@ func WriteMarkdown(w io.Writer, c compare.Comparison) error {
 	for _, p := range c.Pairs {
 		fmt.Fprintf(&b, "\n## %s\n", cell(summary(p)))
 		list("Winner", p.Winner)
+		list("Common change", commonTexts(p))
 		for _, t := range tables(p) {
 			fmt.Fprintf(&b, "\n### %s\n\n| Config | Load | %s | %s | Change [95 %%] |\n|---|--:|--:|--:|---|\n", cell(t.Title), cell(p.A), cell(p.B))
 			for _, r := range t.Rows {

@@ -86,11 +86,15 @@ func changeText(c compare.Change) string {
 	if c.Direction == compare.NotShown {
 		return "~ " + ends + " %"
 	}
-	sign := "+"
-	if c.Change.Value < 0 {
-		sign = ""
+	return signed(c.Change.Value) + " % " + ends
+}
+
+// signed is percent with a plus sign.
+func signed(share float64) string {
+	if share < 0 {
+		return percent(share)
 	}
-	return sign + percent(c.Change.Value) + " % " + ends
+	return "+" + percent(share)
 }
 
 // percent writes a share in percent, with a minus sign of typography, as all reports have it. From
@@ -121,6 +125,23 @@ func summary(p compare.Pair) string {
 		}
 	}
 	return fmt.Sprintf("%s against %s: %d better, %d worse, %d ~.", p.B, p.A, better, worse, open)
+}
+
+// commonTexts says where one change explains all of a metric, or where it does not. A metric for which
+// nothing is shown needs no sentence.
+func commonTexts(p compare.Pair) (lines []string) {
+	for _, c := range p.Common {
+		change := fmt.Sprintf("%s %% [%s, %s]", signed(c.Change.Value), percent(c.Change.Lo), percent(c.Change.Hi))
+		switch {
+		case !c.Suffices():
+			lines = append(lines, fmt.Sprintf("%s: the %d changes differ among themselves (Cochran's Q, p = %.2g), so some configurations changed unlike others.",
+				c.Metric, c.Changes, c.PValue))
+		case c.Direction != compare.NotShown:
+			lines = append(lines, fmt.Sprintf("%s: one common change of %s is enough to explain all %d. "+
+				"So no configuration is shown to have changed by itself. What they share changed: the machine, or the server.", c.Metric, change, c.Changes))
+		}
+	}
+	return lines
 }
 
 // legend says what the names of configurations stand for.

@@ -2,6 +2,7 @@
 package noise
 
 import (
+	"fmt"
 	"slices"
 
 	"tuner/internal/live"
@@ -14,10 +15,13 @@ const mostHistory = 16
 func newest(history []float64) []float64 { return history[max(0, len(history)-mostHistory):] }
 
 // With returns a noise meter after the windows of one more measurement. The flags decide whether
-// figures are spoilt, as they do in reports.
+// figures are spoilt, as they do in reports. A flag of some windows has their number, since the mean over
+// all may be below what it speaks of.
 func With(n live.Noise, windows []measure.Window) live.Noise {
 	total := 0.0
 	next := live.Noise{History: n.History}
+	var texts []string
+	spoilt := map[string]int{} // number of windows, by text
 	for _, w := range windows {
 		seconds := w.Duration.Seconds()
 		total += seconds
@@ -27,10 +31,18 @@ func With(n live.Noise, windows []measure.Window) live.Noise {
 			next.Drift = w.Frequency - 1
 		}
 		for _, f := range w.Flags {
-			if text := f.Text(); f.IsOfMachine() && !slices.Contains(next.Spoilt, text) {
-				next.Spoilt = append(next.Spoilt, text)
+			if text := f.Text(); f.IsOfMachine() {
+				if spoilt[text]++; spoilt[text] == 1 {
+					texts = append(texts, text)
+				}
 			}
 		}
+	}
+	for _, text := range texts {
+		if some := spoilt[text]; some < len(windows) {
+			text = fmt.Sprintf("%d of %d windows: %s", some, len(windows), text)
+		}
+		next.Spoilt = append(next.Spoilt, text)
 	}
 	if total <= 0 {
 		return n

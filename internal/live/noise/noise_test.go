@@ -27,6 +27,10 @@ func TestWith(t *testing.T) {
 	if !slices.Equal(n.Spoilt, []string{measure.FlagForeign.Text()}) || len(n.History) != 2 || !near(n.History[1], 0.14) {
 		t.Errorf("spoilt %q, history %v", n.Spoilt, n.History)
 	}
+	windows[1].Flags = nil
+	if some := With(n, windows); !slices.Equal(some.Spoilt, []string{"1 of 2 windows: " + measure.FlagForeign.Text()}) {
+		t.Errorf("spoilt %q", some.Spoilt)
+	}
 	for range 100 {
 		n = With(n, windows)
 	}
