@@ -19,6 +19,7 @@ func run(ctx context.Context, con console, args []string) int {
 	root := newRoot(con)
 	root.SetArgs(args)
 	root.SetFlagErrorFunc(arguments.Mistake(args))
+	arguments.PlainCompletion(root, args)
 	err := root.ExecuteContext(ctx)
 	if err != nil {
 		fmt.Fprintf(con.err, "tuner: %s\n", terminal.Plain(terminal.Bounded(err.Error())))
