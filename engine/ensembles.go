@@ -70,6 +70,7 @@ func (s *Server) newEnsemble(src *source, id string, number int64, old *served.M
 	})
 	m.Namespace = src.namespace
 	m.Labels = s.stepLabels(graph, steps, labels)
+	m.SetSteps(s.modelsOf(graph, steps))
 	s.count(m, old, false) // as in Triton, its counters begin again when a model of it is loaded again
 	m.Pool.Keep(src.temp)
 	return m, nil
@@ -100,6 +101,18 @@ func (s *Server) ofStep(id string, version int64) (*served.Model, error) {
 		return e.find(id, max(0, version))
 	}
 	return s.find(id, version) // for its error
+}
+
+// modelsOf lists the models of an ensemble's steps, without those that are gone: the load fails elsewhere then.
+func (s *Server) modelsOf(g *ensemble.Graph, steps []string) (models []*served.Model) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	for i := range g.Steps {
+		if m, err := s.ofStep(steps[i], g.Steps[i].Version); err == nil {
+			models = append(models, m)
+		}
+	}
+	return models
 }
 
 // stepLabels completes the labels of an ensemble with those of its models. As in Triton, an output has
@@ -140,7 +153,7 @@ func (s *Server) checkSteps(src *source, id string) error {
 		if err != nil {
 			return fmt.Errorf("ensemble '%s' depends on '%s' which has no loaded version.", id, name) //lint:ignore ST1005 Triton's wording
 		}
-		models[name] = ensemble.Part{ID: part, Config: m.Config}
+		models[name] = ensemble.Part{ID: part, Config: m.Config, Requests: m.Requests()}
 		if v := step.GetModelVersion(); v != -1 {
 			if found := s.entries[part].versions[v]; found == nil || found.model == nil {
 				//lint:ignore ST1005 Triton's wording

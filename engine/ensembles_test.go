@@ -21,6 +21,7 @@ import (
 	"tuner/engine/budget"
 	"tuner/engine/enginetest"
 	"tuner/engine/fault"
+	"tuner/engine/served"
 	"tuner/model/modelconfig"
 	"tuner/model/modelconfig/configpb"
 )
@@ -304,7 +305,51 @@ func TestEnsembleMemory(t *testing.T) {
 	if b.Used() != 0 {
 		t.Errorf("%d bytes stay charged with classes", b.Used())
 	}
-	small := budget.New(200) // a step of 128 bytes does not leave as much
+	small := budget.New(2*2*served.StepBytes + 200) // two steps leave as much, and 128 bytes more do not
+	r.Memory = small.Open(nil)
+	if _, err := s.Infer(t.Context(), r); fault.CodeOf(err) != fault.Exhausted || small.Used() != 0 {
+		t.Errorf("without room: %v, %d bytes", err, small.Used())
+	}
+}
+
+// Ensembles of ensembles make a bounded number of requests, of which each is charged while it is on its way.
+func TestEnsembleRequestsAreBounded(t *testing.T) {
+	t.Parallel()
+	// a request to level k makes 2^(k+1) - 1: itself, and twice those of the level below
+	const levels = 11
+	ensembles := map[string]string{}
+	for k := range levels {
+		below := fmt.Sprint("level", k)
+		if k == 0 {
+			below = "p"
+		}
+		ensembles[fmt.Sprint("level", k+1)] = ensembleConfig(8, []string{"INPUT0", "INPUT1"}, []string{"OUTPUT0", "OUTPUT1"},
+			wiring{below, [2]string{"INPUT0", "INPUT1"}, [2]string{"OUTPUT0", ""}}, wiring{below, [2]string{"INPUT0", "INPUT1"}, [2]string{"", "OUTPUT1"}})
+	}
+	s, root := openEnsembles(t, &enginetest.Backend{}, map[string]string{"p": part}, ensembles)
+	enginetest.WriteModel(t, root, "more", crossed(8, fmt.Sprint("level", levels), "p"))
+	err := s.Load(t.Context(), "more", engine.Override{})
+	if err == nil || !strings.Contains(err.Error(), "a request to ensemble more would make more than 4096 requests") {
+		t.Errorf("4095 requests and two more: %v", err)
+	}
+	b := budget.New(0)
+	r := two(1, 2)
+	r.Model, r.Memory = fmt.Sprint("level", levels), b.Open(nil)
+	response, err := s.Infer(t.Context(), r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out0, _ := byName(response, "OUTPUT0")
+	out1, _ := byName(response, "OUTPUT1")
+	if numberOf(out0) != 1 || numberOf(out1) != 2 {
+		t.Errorf("the answer is %d and %d", numberOf(out0), numberOf(out1))
+	}
+	response.Release()
+	if b.Used() != 0 {
+		t.Errorf("%d bytes stay charged", b.Used())
+	}
+	// a request at the first level is within one of each other level, all of which have two steps
+	small := budget.New(2 * (levels*2*served.StepBytes - 1))
 	r.Memory = small.Open(nil)
 	if _, err := s.Infer(t.Context(), r); fault.CodeOf(err) != fault.Exhausted || small.Used() != 0 {
 		t.Errorf("without room: %v, %d bytes", err, small.Used())
@@ -357,6 +402,16 @@ func TestEnsembleDependence(t *testing.T) {
 		t.Fatal(err)
 	}
 	must(s.Load(t.Context(), "p", engine.Override{}))
+	ready("e", "inner", "p", "q")
+	if err := os.WriteFile(filepath.Join(root, "q", "config.pbtxt"), []byte("max_batch_size: 2"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	must(s.Load(t.Context(), "q", engine.Override{})) // too small a batch for the inner one, of which the outer one consists
+	ready("p", "q")
+	if err := os.WriteFile(filepath.Join(root, "q", "config.pbtxt"), []byte(part), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	must(s.Load(t.Context(), "q", engine.Override{}))
 	ready("e", "inner", "p", "q")
 	infer(t, s, two(1, 2))
 	if !s.Ready() {

@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"errors"
+	"io/fs"
 
 	"tuner/engine/repository"
 )
@@ -25,7 +26,11 @@ func (s *Server) Scan(context.Context) (map[string]string, error) {
 			if !s.roots.Load().Has(root, name) {
 				continue
 			}
-			if out[id], err = repository.Fingerprint(root, name); err != nil {
+			text, err := repository.Fingerprint(root, name)
+			switch {
+			case err == nil:
+				out[id] = text
+			case !errors.Is(err, fs.ErrNotExist): // else it was removed meanwhile
 				return nil, err
 			}
 		}

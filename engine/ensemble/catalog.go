@@ -3,6 +3,7 @@ package ensemble
 import (
 	"context"
 	"errors"
+	"maps"
 	"slices"
 	"sync"
 
@@ -48,31 +49,52 @@ type parts struct {
 type Request struct {
 	Names  []string
 	Beside []string // models that are loaded too, although nobody asks for them by name
-	Again  bool     // also models that serve already, and nothing that they consist of
 }
 
 // Load loads models, before them all that they consist of, and after them the ensembles that consist
 // of what has changed. It returns the errors by name.
 func (c *Catalog) Load(ctx context.Context, r Request, limit int, s Server) map[string]error {
-	l := &loading{catalog: c, server: s, names: r.Names, again: r.Again, parts: map[string]parts{}}
+	l := &loading{catalog: c, server: s, names: r.Names, parts: map[string]parts{}}
 	failed := load(ctx, slices.Concat(r.Names, r.Beside), limit, l)
-	for _, name := range c.affected(l.changed, l.parts) {
-		if err := c.Load(ctx, Request{Names: []string{name}, Again: true}, limit, s)[name]; err != nil {
-			s.Failed(name, err)
-		}
-	}
+	c.follow(ctx, l, limit, s)
 	return failed
 }
 
-// affected lists the ensembles that consist of any of the models, or may do so now, without those among
-// seen.
-func (c *Catalog) affected(models []string, seen map[string]parts) []string {
-	return c.with(models, func(name string, p parts) []string {
-		if _, done := seen[name]; done {
-			return nil
+// follow loads the ensembles again that are affected by a load, each once, however many ways lead to
+// it from what has changed. Ensembles of which each consists of all before it have 2^n ways.
+func (c *Catalog) follow(ctx context.Context, l *loading, limit int, s Server) {
+	seen, changed := l.parts, l.changed
+	for names := c.affected(changed, seen); len(names) > 0; names = c.affected(changed, seen) {
+		next := &loading{catalog: c, server: s, names: names, again: true, parts: map[string]parts{}}
+		failed := load(ctx, names, limit, next)
+		for _, name := range names {
+			if err := failed[name]; err != nil {
+				s.Failed(name, err)
+			}
 		}
-		return slices.Concat(p.steps, p.others)
-	})
+		maps.Copy(seen, next.parts)
+		changed = next.changed
+	}
+}
+
+// affected lists the ensembles that consist of any of the models, or may do so now, and those that
+// consist of these, without those among seen.
+func (c *Catalog) affected(models []string, seen map[string]parts) (names []string) {
+	found := map[string]bool{}
+	for below := models; len(below) > 0; {
+		above := c.with(below, func(name string, p parts) []string {
+			if _, done := seen[name]; done || found[name] {
+				return nil
+			}
+			return slices.Concat(p.steps, p.others)
+		})
+		for _, name := range above {
+			found[name] = true
+		}
+		names = append(names, above...)
+		below = above
+	}
+	return names
 }
 
 // with lists the ensembles for which any of the models is among some of their parts.
@@ -150,7 +172,7 @@ type loading struct {
 	catalog *Catalog
 	server  Server
 	names   []string
-	again   bool
+	again   bool // also models that serve already, and nothing that they consist of
 
 	mu      sync.Mutex
 	parts   map[string]parts // of each model that was looked at

@@ -282,6 +282,30 @@ func TestLoad(t *testing.T) {
 	before("e", "outer")
 }
 
+// A change loads each ensemble above it once, after all that it consists of, however many ways lead to it.
+func TestEachIsLoadedOnce(t *testing.T) {
+	t.Parallel()
+	const n = 40 // 2^39 ways lead from the model to the last ensemble
+	l := &library{steps: map[string][]string{"m": nil}}
+	below := []string{"m"}
+	for i := range n {
+		name := fmt.Sprintf("e%02d", i)
+		l.steps[name] = below
+		below = append(slices.Clone(below), name)
+	}
+	var c ensemble.Catalog
+	if failed := c.Load(t.Context(), ensemble.Request{Names: below}, 2, l); len(failed) > 0 {
+		t.Fatal(failed)
+	}
+	l.loaded = nil
+	if failed := c.Load(t.Context(), ensemble.Request{Names: []string{"m"}}, 2, l); len(failed) > 0 {
+		t.Fatal(failed)
+	}
+	if diff := cmp.Diff(below, l.loaded); diff != "" {
+		t.Errorf("loads (-want +got):\n%s", diff)
+	}
+}
+
 // Any configuration that New takes has an order in which all steps run, and no step runs twice.
 func FuzzNew(f *testing.F) {
 	f.Add(config("A", "B C", step("m", "X=A", "Y=x"), step("m", "X=x", "Y=B"), step("m", "X=x W=A", "Y=C")))

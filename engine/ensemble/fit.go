@@ -31,16 +31,18 @@ func newTensor(model string, batched bool, t configpb.DataType, dims []int64, re
 
 // Part is a model of an ensemble. ID is the text for it in messages.
 type Part struct {
-	ID     string
-	Config *modelconfig.Config // complete
+	ID       string
+	Config   *modelconfig.Config // complete
+	Requests int                 // that a request to it makes in all, itself included; 1 for a model without steps
 }
 
-// Check checks that the models of an ensemble fit together. e is the ensemble itself. models has those of
-// its steps by name; all of them must be there.
+// Check checks that the models of an ensemble fit together, and that a request makes at most MaxRequests.
+// e is the ensemble itself. models has those of its steps by name; all of them must be there.
 func Check(e Part, models map[string]Part) error {
 	c := e.Config
 	known := map[string]tensor{}
 	batched := c.GetMaxBatchSize() > 0
+	requests := 1
 	for _, in := range c.GetInput() {
 		known[in.GetName()] = newTensor(e.ID, batched, in.GetDataType(), in.GetDims(), in.GetReshape())
 	}
@@ -61,9 +63,17 @@ func Check(e Part, models map[string]Part) error {
 		if err := s.outputs(step, m); err != nil {
 			return err
 		}
+		if requests += part.Requests; requests > MaxRequests {
+			return fmt.Errorf("a request to ensemble %s would make more than %d requests to its models and to theirs, which is the most that this engine allows", e.ID, MaxRequests)
+		}
 	}
 	return nil
 }
+
+// MaxRequests bounds the requests that one to an ensemble makes in all: to its models, and to theirs if these
+// are ensembles. 30 ensembles of which each calls the next one twice would make 2^30 otherwise, all
+// at once.
+const MaxRequests = 4096
 
 // fitting is the check of one step.
 type fitting struct {

@@ -217,8 +217,8 @@ func answered(t *testing.T, compression grpcapi.Compression) {
 				}
 			}
 		}
-		// The open streams with their headers, and five bytes of a message beside its text.
-		until(t, b, "streams that wait", func(used int64) bool { return used < 10<<10 })
+		// The two open streams with their headers, and five bytes of a message beside its text.
+		until(t, b, "streams that wait", func(used int64) bool { return used < 36<<10 })
 	}
 	if err := errors.Join(stream.CloseSend(), compressed.CloseSend()); err != nil {
 		t.Fatal(err)
@@ -330,8 +330,8 @@ func TestUnreadDescriptionsAreCharged(t *testing.T) {
 		sent = append(append(sent, call(2*i+1, "ModelMetadata")...), frame(frameData, 1, 2*i+1, message(t, &pb.ModelMetadataRequest{Name: "fake"}))...)
 	}
 	reader := raw(t, conn.Target(), sent)
-	// Without the answers, a call takes 4 KiB and its headers. An answer has about 9 kB.
-	until(t, b, "unread", func(used int64) bool { return used > calls*12<<10 })
+	// Without the answers, a call takes 16 KiB and its headers. An answer has about 9 kB.
+	until(t, b, "unread", func(used int64) bool { return used > calls*24<<10 })
 	_ = reader.Close()
 	until(t, b, "afterwards", nothing)
 }

@@ -9,52 +9,92 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"syscall"
 )
 
-// maxLinks bounds how many links to folders follow each other in a model's folder.
-const maxLinks = 8
+// maxEntries bounds how many files and folders of one model a look tells apart. Nobody has as many, but a
+// link can lead to the root of the file system.
+const maxEntries = 20_000
 
 // Fingerprint returns a text that changes when a file below a model's folder is added, removed or
 // written. It looks at names, sizes and times, and follows links, so that a link which is turned to
-// another folder counts as a change. It reads no file.
+// another folder counts as a change. It reads no file. What one of the model's own links or folders
+// does not show is a part of the text, so that no model keeps others from being looked at.
 func Fingerprint(root, name string) (string, error) {
 	h := sha256.New()
-	if err := describe(h, filepath.Join(root, name), maxLinks); err != nil {
+	l := look{to: h, seen: map[string]bool{}}
+	if err := l.folder(filepath.Join(root, name)); err != nil {
 		return "", fmt.Errorf("cannot look at the files of model %q: %w", name, err)
 	}
 	return hex.EncodeToString(h.Sum(nil)), nil
 }
 
-// describe writes a line for each file below dir.
-func describe(to io.Writer, dir string, links int) error {
+// look is one at a model's folder.
+type look struct {
+	to      io.Writer
+	seen    map[string]bool // folders, without links: each is described once, however many links lead to it
+	entries int
+}
+
+// folder writes a line for each file below dir.
+func (l *look) folder(dir string) error {
 	real, err := filepath.EvalSymlinks(dir)
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(to, "%q\n", real)
-	return filepath.WalkDir(real, func(path string, e fs.DirEntry, err error) error {
-		if errors.Is(err, fs.ErrNotExist) { // removed meanwhile
-			return nil
-		}
-		if err != nil || path == real {
-			return err
-		}
-		info, err := os.Stat(path)
-		if errors.Is(err, fs.ErrNotExist) {
-			fmt.Fprintf(to, "%q -\n", path)
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		if info.IsDir() {
-			fmt.Fprintf(to, "%q/\n", path)
-			if isLink := e.Type()&fs.ModeSymlink != 0; isLink && links > 0 {
-				return describe(to, path, links-1)
-			}
-			return nil
-		}
-		fmt.Fprintf(to, "%q %d %d\n", path, info.Size(), info.ModTime().UnixNano())
+	fmt.Fprintf(l.to, "%q\n", real)
+	if l.seen[real] {
 		return nil
+	}
+	return filepath.WalkDir(real, func(path string, e fs.DirEntry, err error) error {
+		if l.entries++; l.entries > maxEntries {
+			return fs.SkipAll
+		}
+		switch {
+		case errors.Is(err, fs.ErrNotExist): // removed meanwhile
+			return nil
+		case err != nil:
+			return l.without(path, err)
+		case e.IsDir():
+			if l.seen[path] {
+				return fs.SkipDir
+			}
+			l.seen[path] = true
+			fmt.Fprintf(l.to, "%q/\n", path)
+			return nil
+		}
+		return l.file(path, e)
 	})
+}
+
+// file writes the line of a file, and follows a link.
+func (l *look) file(path string, e fs.DirEntry) error {
+	info, err := os.Stat(path)
+	if err != nil {
+		return l.without(path, err)
+	}
+	if !info.IsDir() {
+		fmt.Fprintf(l.to, "%q %d %d\n", path, info.Size(), info.ModTime().UnixNano())
+		return nil
+	}
+	fmt.Fprintf(l.to, "%q/\n", path)
+	if e.Type()&fs.ModeSymlink == 0 {
+		return nil
+	}
+	if err := l.folder(path); err != nil {
+		return l.without(path, err)
+	}
+	return nil
+}
+
+// without writes the line of a file that cannot be looked at because of itself. All other errors are of the
+// file system, which may be away.
+func (l *look) without(path string, err error) error {
+	for _, own := range []error{fs.ErrNotExist, fs.ErrPermission, syscall.ELOOP, syscall.ENOTDIR, syscall.ENAMETOOLONG} {
+		if errors.Is(err, own) {
+			fmt.Fprintf(l.to, "%q %v\n", path, own)
+			return nil
+		}
+	}
+	return err
 }

@@ -1,8 +1,10 @@
 package repository
 
 import (
+	"io"
 	"os"
 	"path/filepath"
+	"strconv"
 	"testing"
 	"time"
 )
@@ -42,6 +44,8 @@ func TestFingerprint(t *testing.T) {
 		}},
 		{"a link to nothing", func() error { return os.Symlink("/none", in("lock")) }},
 		{"a link to itself", func() error { return os.Symlink(in(), in("loop")) }},
+		{"a link that is a circle", func() error { return os.Symlink("circle", in("circle")) }},
+		{"a link through a file", func() error { return os.Symlink(in("1", "model.onnx", "x"), in("through")) }},
 	} {
 		must(step.act())
 		now, err := Fingerprint(root, "m")
@@ -56,5 +60,36 @@ func TestFingerprint(t *testing.T) {
 	}
 	if _, err := Fingerprint(root, "none"); err == nil {
 		t.Error("a missing folder has a fingerprint")
+	}
+}
+
+// Folders that link to each other in a great many ways are looked at once each, and of a tree without
+// end only a part is.
+func TestFingerprintIsBounded(t *testing.T) {
+	t.Parallel()
+	root := t.TempDir()
+	const folders = 60 // of which each links to all: 60^60 ways
+	for i := range folders {
+		dir := filepath.Join(root, "m", strconv.Itoa(i))
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		for k := range folders {
+			if err := os.Symlink(filepath.Join(root, "m", strconv.Itoa(k)), filepath.Join(dir, strconv.Itoa(k))); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	l := look{to: io.Discard, seen: map[string]bool{}}
+	if err := l.folder(filepath.Join(root, "m")); err != nil {
+		t.Fatal(err)
+	}
+	// the model's folder, each of its folders there and behind a link, and the links in them
+	if most := 1 + 2*folders + folders*folders; l.entries > most || len(l.seen) != 1+folders {
+		t.Errorf("%d entries of %d folders, want at most %d of %d", l.entries, len(l.seen), most, 1+folders)
+	}
+	full := look{to: io.Discard, seen: map[string]bool{}, entries: maxEntries - 3}
+	if err := full.folder(filepath.Join(root, "m")); err != nil || len(full.seen) > 3 {
+		t.Errorf("three entries are left, and %d folders were looked at (%v)", len(full.seen), err)
 	}
 }

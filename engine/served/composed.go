@@ -21,7 +21,13 @@ type composed struct {
 	order  []string       // names of the outputs, as in answers
 	limits ensemble.Limits
 	runner *ensemble.Runner
+	// requests that a request makes in all, itself included
+	requests int
 }
+
+// StepBytes is charged to a request to an ensemble for each step, until it has its outcome: the requests to
+// its models, without their tensors.
+const StepBytes = 2 << 10
 
 // EnterSteps finds the models of the steps that a request needs, and enters their pools.
 type EnterSteps func(need *ensemble.Need, r *request.Request) ([]ensemble.Model, error)
@@ -36,6 +42,30 @@ func NewEnsemble(name string, version int64, c *modelconfig.Config, g *ensemble.
 	}
 	m.Pool = &Pool{runner: m.composed.runner}
 	return m
+}
+
+// SetSteps tells an ensemble which models its steps are, before it serves.
+func (m *Model) SetSteps(models []*Model) {
+	m.composed.requests = 1
+	for _, step := range models {
+		m.composed.requests += step.Requests()
+	}
+}
+
+// Requests returns how many requests a request to the model makes in all, itself included.
+func (m *Model) Requests() int {
+	if m.composed == nil {
+		return 1
+	}
+	return m.composed.requests
+}
+
+// needs returns the bytes that a request needs besides its tensors.
+func (m *Model) needs(j *job) int {
+	if m.composed != nil {
+		return StepBytes * len(m.composed.graph.Steps)
+	}
+	return request.StringBytes(j.prepared.Inputs)
 }
 
 // IsEnsemble reports whether the model consists of other models.

@@ -60,7 +60,7 @@ type waiter interface {
 type Pending struct {
 	job     job
 	ticket  waiter  // nil if no scheduler has it
-	charged int     // charged to the request's account for its strings
+	charged int     // charged to the request's account: see Model.needs
 	lookUp  *lookUp // nil: the model has no cache
 	// of an ensemble: the request on its way, and its end; nil otherwise
 	flow *ensemble.Flow
@@ -88,13 +88,13 @@ func (m *Model) Start(r *request.Request, n scheduler.Notifier) (*Pending, error
 		}
 		return p, nil
 	}
+	if p.charged = m.needs(j); !r.Memory.Take(p.charged) {
+		m.Pool.users.Done()
+		return nil, fault.Full(r.Memory)
+	}
 	if m.composed != nil {
 		m.composed.begin(p, n)
 		return p, nil
-	}
-	if p.charged = request.StringBytes(j.prepared.Inputs); !r.Memory.Take(p.charged) {
-		m.Pool.users.Done()
-		return nil, fault.Full(r.Memory)
 	}
 	if m.Pool.sequences != nil {
 		p.ticket, err = m.enqueueInSequence(j, n)
