@@ -54,7 +54,7 @@ type attack struct {
 // attacks lists the whole corpus in the order of the table.
 func attacks() []attack {
 	var all []attack
-	for _, some := range [][]attack{privacy(), connections(), memory(), framing(), pages(), queues(), requests(), loads(), models(), data(), journals(), faults()} {
+	for _, some := range [][]attack{privacy(), connections(), memory(), framing(), pages(), queues(), requests(), loads(), models(), data(), journals(), faults(), features(), ensembles(), sequences(), certificates()} {
 		all = append(all, some...)
 	}
 	return all

@@ -3,9 +3,11 @@ package main
 import (
 	"bytes"
 	"context"
+	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -145,6 +147,8 @@ func (s *scene) tunesUnder(ctx context.Context, limits string, args ...string) (
 type server struct {
 	*api.HTTPClient
 	grpc   *api.GRPCClient
+	web    *http.Client // for requests on connections of their own
+	base   string       // URL of the server
 	at     api.Announcement
 	cmd    *exec.Cmd
 	watch  *watch
@@ -154,6 +158,11 @@ type server struct {
 
 // serve starts a server of the scene's repository in explicit mode. The named models are loaded.
 func (s *scene) serve(ctx context.Context, limits string, load []string, flags ...string) (*server, error) {
+	return s.serveTo(ctx, nil, limits, load, flags...)
+}
+
+// serveTo is serve with TLS on both ports for clients of a configuration. nil: without TLS.
+func (s *scene) serveTo(ctx context.Context, client *tls.Config, limits string, load []string, flags ...string) (*server, error) {
 	for _, dir := range []string{"home", "tmp", "repository"} {
 		if err := os.MkdirAll(s.path(dir), 0o755); err != nil {
 			return nil, err
@@ -189,8 +198,12 @@ func (s *scene) serve(ctx context.Context, limits string, load []string, flags .
 	if err := json.NewDecoder(announce).Decode(&v.at); err != nil {
 		return nil, fmt.Errorf("the server did not start: %w: %s", err, last(v.log.String()))
 	}
-	v.HTTPClient = api.NewHTTP(v.at.HTTP)
-	if v.grpc, err = api.NewGRPC(v.at.GRPC); err != nil {
+	access := api.Access{TLS: client}
+	v.HTTPClient, v.web, v.base = api.OpenHTTP(v.at.HTTP, access), http.DefaultClient, "http://"+v.at.HTTP
+	if client != nil {
+		v.web, v.base = &http.Client{Transport: &http.Transport{TLSClientConfig: client}}, "https://"+v.at.HTTP
+	}
+	if v.grpc, err = api.OpenGRPC(v.at.GRPC, access); err != nil {
 		return nil, err
 	}
 	return v, v.awaitReady(ctx)

@@ -34,7 +34,7 @@ func (v *server) get(ctx context.Context, path string) (int, string, error) {
 
 // send sends a request on its own connection. headers are names and values in turn.
 func (v *server) send(ctx context.Context, method, path string, body []byte, headers ...string) (int, string, error) {
-	r, err := http.NewRequestWithContext(ctx, method, "http://"+v.at.HTTP+path, bytes.NewReader(body))
+	r, err := http.NewRequestWithContext(ctx, method, v.base+path, bytes.NewReader(body))
 	if err != nil {
 		return 0, "", err
 	}
@@ -45,7 +45,7 @@ func (v *server) send(ctx context.Context, method, path string, body []byte, hea
 		r.Header.Set(headers[i], headers[i+1])
 	}
 	r.Close = true
-	response, err := http.DefaultClient.Do(r)
+	response, err := v.web.Do(r)
 	if err != nil {
 		return 0, "", err
 	}
