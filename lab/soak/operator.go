@@ -21,20 +21,20 @@ const (
 // configuration returns one of the configurations of a model, all of which take batches of maxRows.
 func configuration(model string, n int) string {
 	sizes, delays := []int{4, 8, 16}, []int{0, 100, 2000}
-	return fmt.Sprintf(`{"name":%q,"backend":"onnxruntime","max_batch_size":%d,`+
+	return fmt.Sprintf(`{"name":%q,"backend":"onnxruntime","max_batch_size":%d,"response_cache":{"enable":%t},`+
 		`"instance_group":[{"count":%d,"kind":"KIND_CPU"}],"dynamic_batching":{"max_queue_delay_microseconds":%d},`+
-		`"parameters":{"intra_op_thread_count":{"string_value":"1"}}}`, model, sizes[n%3], 1+n/3%2, delays[n/6%3])
+		`"parameters":{"intra_op_thread_count":{"string_value":"1"}}}`, model, sizes[n%3], model == cached, 1+n/3%2, delays[n/6%3])
 }
 
 // reload loads models again with other configurations, which must not affect requests.
 func (s *site) reload(ctx context.Context) {
 	for n := 1; ctx.Err() == nil; n++ {
-		model := []string{simple, text}[n%2]
+		model := []string{simple, text, cached}[n%3]
 		if n%minilmEvery == 0 {
 			model = minilm
 		}
 		var c api.Client = s.http
-		if n%3 == 0 {
+		if n%4 == 0 {
 			c = s.grpc
 		}
 		s.operate(ctx, "reload of "+model, func(ctx context.Context) error { return c.LoadModel(ctx, model, configuration(model, n)) })

@@ -17,7 +17,14 @@ import (
 // question is a request with a known answer.
 type question struct {
 	request api.InferRequest
+	place   place
 	check   func([]api.Tensor) error
+}
+
+// place is that of a request in a sequence. The zero value is no sequence.
+type place struct {
+	id         uint64
+	start, end bool
 }
 
 // ask makes a random question for a model.
@@ -27,21 +34,29 @@ func (s *site) ask(model string, r *rand.Rand) question {
 		return s.askMiniLM(r)
 	case text:
 		return askText(r)
+	case cached: // few enough questions that some come again
+		return askSimple(model, rand.New(rand.NewPCG(r.Uint64N(differentOnes), 1)))
 	default:
 		return askSimple(model, r)
 	}
 }
 
-// maxRows is the largest batch of a question.
-const maxRows = 4
+const (
+	maxRows       = 4  // of a question
+	differentOnes = 64 // questions to the model with a cache
+)
 
-// askSimple asks for the sums and differences of 16 numbers per row.
+// askSimple asks for the sums and differences of 16 numbers per row, once or by several steps.
 func askSimple(model string, r *rand.Rand) question {
 	rows := 1 + r.IntN(maxRows)
 	var a, b, sum, difference []byte
 	for range 16 * rows {
 		x, y := r.Int32N(1<<20), r.Int32N(1<<20)
-		for data, value := range map[*[]byte]int32{&a: x, &b: y, &sum: x + y, &difference: x - y} {
+		first, second := x+y, x-y
+		for range map[string]int{chained: 1, nested: 2}[model] {
+			first, second = first+second, first-second
+		}
+		for data, value := range map[*[]byte]int32{&a: x, &b: y, &sum: first, &difference: second} {
 			*data = binary.LittleEndian.AppendUint32(*data, uint32(value))
 		}
 	}

@@ -77,7 +77,7 @@ func (s *site) unreadStream(ctx context.Context, q question) {
 	defer cancel()
 	stream, err := pb.NewGRPCInferenceServiceClient(connection).ModelStreamInfer(life)
 	for n := 0; err == nil && n < 20; n++ {
-		err = stream.Send(message(q.request))
+		err = stream.Send(message(q))
 	}
 	<-life.Done()
 }

@@ -1,18 +1,24 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"io"
 	"math/rand/v2"
 	"net"
+	"net/http"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
 
+	traces "go.opentelemetry.io/proto/otlp/collector/trace/v1"
+	spans "go.opentelemetry.io/proto/otlp/trace/v1"
 	"google.golang.org/grpc"
+	"google.golang.org/protobuf/proto"
 
 	"tuner/engine/api"
 	pb "tuner/engine/api/inferencepb"
@@ -23,7 +29,7 @@ func TestChecks(t *testing.T) {
 	t.Parallel()
 	r := rand.New(rand.NewPCG(1, 2))
 	s := &site{known: []sentence{{make([]int64, sequence), make([]float32, dimensions)}}}
-	for _, model := range []string{simple, text, minilm} {
+	for _, model := range []string{simple, text, minilm, cached, chained, nested} {
 		q := s.ask(model, r)
 		right := answerOf(q)
 		if err := q.check(right); err != nil {
@@ -46,6 +52,79 @@ func TestChecks(t *testing.T) {
 	}
 }
 
+// A sequence's sums add up, and a wrong one is detected.
+func TestSums(t *testing.T) {
+	t.Parallel()
+	var sum int32
+	askSum(direct, 3, &sum)
+	q := askSum(direct, 300, &sum)
+	right := api.Tensor{Name: "OUTPUT", Datatype: "INT32", Shape: []int64{1, 1}, Data: []byte{47, 1, 0, 0}} // 303 = 47 + 256
+	if err := q.check([]api.Tensor{right}); err != nil {
+		t.Error(err)
+	}
+	right.Data = []byte{44, 1, 0, 0} // 300: the beginning was forgotten
+	if q.check([]api.Tensor{right}) == nil {
+		t.Error("a sum of the last number alone was accepted")
+	}
+}
+
+// What is packed is unpacked again, and an answer with another coding is refused.
+func TestCodings(t *testing.T) {
+	t.Parallel()
+	const text = `{"id":"7","outputs":[{"name":"A","datatype":"INT32","shape":[1],"parameters":{"binary_data_size":4}}]}abcd`
+	answer := func(body []byte) *http.Response {
+		return &http.Response{StatusCode: http.StatusOK, Header: http.Header{api.HeaderLength: {strconv.Itoa(len(text) - 4)}}, Body: io.NopCloser(bytes.NewReader(body))}
+	}
+	for _, coding := range []string{"gzip", "deflate"} {
+		got, err := binaryOf(answer(compress(coding, []byte(text))), coding, "7")
+		if err != nil || len(got) != 1 || string(got[0].Data) != "abcd" {
+			t.Errorf("%s: got %v, %v", coding, got, err)
+		}
+		if _, err := binaryOf(answer([]byte(text)), coding, "7"); err == nil {
+			t.Errorf("%s: an answer that is not compressed was taken", coding)
+		}
+	}
+}
+
+// The generate extension answers one string or a list.
+func TestGenerated(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		`{"model_name":"text","OUTPUT0":"ab"}`: "\x02\x00\x00\x00ab", `{"OUTPUT0":["","[c"]}`: "\x00\x00\x00\x00\x02\x00\x00\x00[c",
+	} {
+		if got, err := generated(text, nil); err != nil || len(got) != 1 || string(got[0].Data) != want {
+			t.Errorf("%s: got %v, %v", text, got, err)
+		}
+	}
+	for _, text := range []string{`{}`, `{"OUTPUT0":3}`, `{"OUTPUT0":["a"`} {
+		if got, err := generated(text, nil); err == nil {
+			t.Errorf("%s: got %v", text, got)
+		}
+	}
+}
+
+// An export of spans is counted, and anything else is no export.
+func TestCollector(t *testing.T) {
+	t.Parallel()
+	c, err := collect(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(c.close)
+	export, err := proto.Marshal(&traces.ExportTraceServiceRequest{ResourceSpans: []*spans.ResourceSpans{{ScopeSpans: []*spans.ScopeSpans{{Spans: []*spans.Span{{}, {}}}}}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, body := range [][]byte{export, export, []byte("no export")} {
+		if _, _, err := post(t.Context(), http.DefaultClient, c.address(), body); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if c.spans.Load() != 4 || c.broken.Load() != 1 {
+		t.Errorf("%d spans and %d bad exports, want 4 and 1", c.spans.Load(), c.broken.Load())
+	}
+}
+
 // answerOf computes the model's answer, independently of the checks.
 func answerOf(q question) []api.Tensor {
 	in := q.request.Inputs
@@ -61,6 +140,12 @@ func answerOf(q question) []api.Tensor {
 	sum, difference := make([]int32, len(a)), make([]int32, len(a))
 	for i := range a {
 		sum[i], difference[i] = a[i]+b[i], a[i]-b[i]
+		switch q.request.Model { // (a+b)+(a-b) = 2a, and (a+b)-(a-b) = 2b; once more: 2a+2b and 2a-2b
+		case chained:
+			sum[i], difference[i] = 2*a[i], 2*b[i]
+		case nested:
+			sum[i], difference[i] = 2*(a[i]+b[i]), 2*(a[i]-b[i])
+		}
 	}
 	tensor := func(name string, values []int32) api.Tensor {
 		text, _ := json.Marshal(values)    // numbers
@@ -241,7 +326,7 @@ func TestGrowth(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := newWatch(1, "", &tally{}, io.Discard)
+			w := newWatch("", nil, &tally{}, io.Discard)
 			for i := range 90 {
 				w.series["descriptors"] = append(w.series["descriptors"], tt.value(i))
 			}
@@ -256,7 +341,7 @@ func TestGrowth(t *testing.T) {
 func TestReadingsAreNeeded(t *testing.T) {
 	t.Parallel()
 	for lasted, good := range map[time.Duration]bool{shortRun - 1: true, shortRun: false} {
-		w := newWatch(1, "", &tally{}, io.Discard)
+		w := newWatch("", nil, &tally{}, io.Discard)
 		w.lasted = lasted
 		if err := w.verdict(); (err == nil) != good {
 			t.Errorf("%v without readings: %v", lasted, err)

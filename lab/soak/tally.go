@@ -15,6 +15,7 @@ type tally struct {
 	mu     sync.Mutex
 	counts counts
 	faults []string // the first ones
+	notes  []string // for the end
 	// seconds that correct answers of `simple` took, while the siege rested and while it worked
 	resting, working []float64
 }
@@ -88,6 +89,13 @@ func (t *tally) fail(format string, args ...any) {
 	t.fault("failed: "+fmt.Sprintf(format, args...), func(c *counts) { c.failed++ })
 }
 
+// note keeps a line for the end.
+func (t *tally) note(format string, args ...any) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.notes = append(t.notes, fmt.Sprintf(format, args...))
+}
+
 func (t *tally) fault(what string, change func(*counts)) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -97,13 +105,13 @@ func (t *tally) fault(what string, change func(*counts)) {
 	}
 }
 
-// verdict prints the first faults. It returns an error for any fault, for a question without an
+// verdict prints the first faults, and the notes. It returns an error for any fault, for a question without an
 // outcome, and if no answer was checked.
 func (t *tally) verdict(out io.Writer) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	for _, f := range t.faults {
-		fmt.Fprintln(out, f)
+	for _, line := range slices.Concat(t.faults, t.notes) {
+		fmt.Fprintln(out, line)
 	}
 	c := t.counts
 	var errs []error

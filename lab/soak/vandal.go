@@ -7,11 +7,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"math/rand/v2"
 	"net"
 	"net/http"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -129,7 +127,7 @@ func (s *site) cancel(ctx context.Context) {
 	client := pb.NewGRPCInferenceServiceClient(connection)
 	for ctx.Err() == nil {
 		short, cancel := context.WithTimeout(ctx, time.Duration(1+r.IntN(8))*time.Millisecond)
-		m := message(s.ask(minilm, r).request)
+		m := message(s.ask(minilm, r))
 		if r.IntN(2) == 0 {
 			_, err = client.ModelInfer(short, m)
 		} else if stream, opened := client.ModelStreamInfer(short); opened == nil {
@@ -211,7 +209,7 @@ func patiently(ctx context.Context, do func(context.Context) error) error {
 
 // nonsense makes bodies that no model can answer.
 func nonsense(r *rand.Rand) [][]byte {
-	good, err := jsonBody(askSimple(simple, r).request)
+	good, err := jsonBody(askSimple(simple, r))
 	if err != nil {
 		panic(err) // our own request: a bug of ours
 	}
@@ -225,7 +223,7 @@ func nonsense(r *rand.Rand) [][]byte {
 
 // truncated returns a message that consists of the first bytes of a valid request.
 func truncated(r *rand.Rand) proto.Message {
-	whole, err := proto.Marshal(message(askSimple(simple, r).request))
+	whole, err := proto.Marshal(message(askSimple(simple, r)))
 	if err != nil {
 		panic(err) // our own request: a bug of ours
 	}
@@ -302,18 +300,7 @@ func (s *site) byPieces(_ context.Context, q question) ([]api.Tensor, error) {
 		return nil, err
 	}
 	defer response.Body.Close()
-	text, err := io.ReadAll(response.Body)
-	if err != nil {
-		return nil, err
-	}
-	if response.StatusCode != http.StatusOK {
-		return nil, fmt.Errorf("status %d with %s", response.StatusCode, text)
-	}
-	header, err := strconv.Atoi(response.Header.Get(api.HeaderLength))
-	if err != nil {
-		return nil, fmt.Errorf("the answer does not say where its binary part begins: %w", err)
-	}
-	return binaryAnswer(text, header, q.request.ID)
+	return binaryOf(response, "", q.request.ID)
 }
 
 // binaryAnswer reads an answer that consists of JSON and binary outputs.

@@ -13,6 +13,7 @@ import (
 
 	"tuner/engine/api"
 	"tuner/measure/stats"
+	"tuner/runner"
 )
 
 const (
@@ -27,6 +28,7 @@ const (
 
 // watch follows the resources of the engine's process.
 type watch struct {
+	name    string // before each line of the verdict; "": the main engine, whose figures are printed each minute
 	pid     int
 	metrics string // address
 	tally   *tally
@@ -70,14 +72,19 @@ func quantities() []quantity {
 	}
 }
 
-func newWatch(pid int, metrics string, t *tally, out io.Writer) *watch {
-	return &watch{pid: pid, metrics: metrics, tally: t, out: out, series: map[string][]float64{}}
+func newWatch(name string, engine runner.Engine, t *tally, out io.Writer) *watch {
+	w := &watch{name: name, tally: t, out: out, series: map[string][]float64{}}
+	if engine != nil {
+		w.pid, w.metrics = engine.PID(), engine.Address().Metrics
+	}
+	return w
 }
 
 // follow reads the process until ctx ends, and prints a line each minute.
 func (w *watch) follow(ctx context.Context) {
-	fmt.Fprintf(w.out, "%8s %9s %9s %6s %5s %6s %6s %9s %9s %8s %9s %9s %9s %6s %8s %10s\n", "time", "asked", "checked", "absent", "lost", "wrong",
-		"failed", "nonsense", "vanished", "reloads", "RSS MiB", "live", "native", "fds", "threads", "goroutines")
+	if w.name == "" {
+		w.head()
+	}
 	begin := time.Now()
 	defer func() { w.lasted = time.Since(begin) }()
 	next := begin.Add(reportAt)
@@ -87,10 +94,17 @@ func (w *watch) follow(ctx context.Context) {
 			w.look(ctx)
 		}
 		if now := time.Now(); now.After(next) || ctx.Err() != nil {
-			w.report(now.Sub(begin))
+			if w.name == "" {
+				w.report(now.Sub(begin))
+			}
 			next = next.Add(reportAt)
 		}
 	}
+}
+
+func (w *watch) head() {
+	fmt.Fprintf(w.out, "%8s %9s %9s %6s %5s %6s %6s %9s %9s %8s %9s %9s %9s %6s %8s %10s\n", "time", "asked", "checked", "absent", "lost", "wrong",
+		"failed", "nonsense", "vanished", "reloads", "RSS MiB", "live", "native", "fds", "threads", "goroutines")
 }
 
 var metric = regexp.MustCompile(`(?m)^(\w+) (\S+)$`)
@@ -133,7 +147,7 @@ func (w *watch) verdict() error {
 		values := w.series[q.name]
 		values = values[len(values)/3:]
 		if len(values) < fewSamples {
-			few := fmt.Errorf("%s: %d readings are too few to tell whether it grows", q.name, len(values))
+			few := fmt.Errorf("%s%s: %d readings are too few to tell whether it grows", w.name, q.name, len(values))
 			fmt.Fprintln(w.out, few)
 			if w.lasted >= shortRun {
 				faults = append(faults, few)
@@ -143,10 +157,10 @@ func (w *watch) verdict() error {
 		slope, middle := stats.Slope(values), stats.Median(values)
 		steps := float64(len(values) - 1)
 		growth, most := slope.Value*steps, max(q.slack, q.share*middle)
-		fmt.Fprintf(w.out, "%s: median %.0f, highest %.0f %s, growth %+.1f (%+.1f to %+.1f) in %v, allowed %.0f\n", q.name,
+		fmt.Fprintf(w.out, "%s%s: median %.0f, highest %.0f %s, growth %+.1f (%+.1f to %+.1f) in %v, allowed %.0f\n", w.name, q.name,
 			middle/q.scale, slices.Max(w.series[q.name])/q.scale, q.unit, growth/q.scale, slope.Lo*steps/q.scale, slope.Hi*steps/q.scale, time.Duration(steps)*lookEvery, most/q.scale)
 		if growth > most {
-			faults = append(faults, fmt.Errorf("%s grew by %.1f %s", q.name, growth/q.scale, q.unit))
+			faults = append(faults, fmt.Errorf("%s%s grew by %.1f %s", w.name, q.name, growth/q.scale, q.unit))
 		}
 	}
 	return errors.Join(faults...)
