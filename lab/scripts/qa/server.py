@@ -105,7 +105,16 @@ def take_out(repositories):
         gone |= more
     for folder in gone:
         shutil.rmtree(folder)
-    return {os.path.basename(folder) for folder in gone}
+    return {os.path.basename(folder) for folder in gone | remembered(gone, repositories)}
+
+
+def remembered(gone, repositories):
+    """The models that earlier starts took out of the repositories and that are still gone. It notes those of this one."""
+    with open("/opt/tritonserver/gone", "a+", encoding="utf-8") as notes:
+        notes.writelines(folder + "\n" for folder in sorted(gone))
+        notes.seek(0)
+        folders = {line.strip() for line in notes}
+    return {folder for folder in folders if os.path.dirname(folder) in repositories and not os.path.exists(folder)}
 
 
 def flags(server, program, arguments, folder):
