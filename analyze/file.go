@@ -30,6 +30,7 @@ func RankFile(a spec.Analyze) (Result, error) {
 	if err != nil {
 		return Result{}, UsageOf(err)
 	}
+	result.Folder = a.Input
 	return result.OnlyAsked(a, fmt.Sprintf("the campaign in %q", a.Input))
 }
 

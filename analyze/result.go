@@ -18,6 +18,7 @@ import (
 // Result is the outcome of a campaign. It is immutable and holds everything that a report needs.
 type Result struct {
 	Header journal.Header
+	Folder string // output folder of the campaign, where RankFile found it; "" elsewhere
 	// Placements of the campaign's runs, without repetitions; empty in older journals
 	Placements []hostinfo.Placement
 	Goal       search.Goal

@@ -17,8 +17,6 @@ import (
 	"tuner/model/modelrepo"
 	"tuner/model/onnx"
 	"tuner/model/onnx/inputs"
-	"tuner/model/precision/recipe"
-	"tuner/profile/journal"
 	"tuner/report/figures"
 	"tuner/spec"
 )
@@ -182,56 +180,6 @@ func writeModel(dir string, r analyze.Result, best analyze.Config) error {
 	return modelrepo.Write(dir, source, config)
 }
 
-// measuredModel finds the model files of a precision, and verifies that they are the measured ones.
-func measuredModel(r analyze.Result, precision string) (modelrepo.Source, error) {
-	file, ok := r.Header.File(precision)
-	if !ok {
-		return modelrepo.Source{}, fmt.Errorf("the journal names no model file for precision %q", precision)
-	}
-	model, err := onnx.Read(file.Path)
-	if err != nil {
-		if wasMade(r, precision) {
-			err = fmt.Errorf("%w; tuner made this file: run the same `tuner profile` command to make it again", err)
-		}
-		return modelrepo.Source{}, &InputError{err}
-	}
-	digest, err := model.Digest()
-	if err != nil {
-		return modelrepo.Source{}, err
-	}
-	if digest != file.SHA256 {
-		return modelrepo.Source{}, &InputError{fmt.Errorf("the model %q changed since it was measured (its digest was %s, and is now %s); "+
-			"put the old file back, or profile the new one into another output folder", file.Path, file.SHA256, digest)}
-	}
-	source := modelrepo.Source{Path: file.Path, Digest: digest, Folder: modelFolder(file.Path)}
-	for _, data := range model.ExternalFiles() {
-		source.Data = append(source.Data, data.Path)
-	}
-	return source, nil
-}
-
-// wasMade reports whether tuner made a precision's file. Its cache may have been emptied since.
-func wasMade(r analyze.Result, precision string) bool {
-	return precision != recipe.Original && slices.ContainsFunc(r.Header.Variants, func(v journal.Variant) bool {
-		return v.Precision == precision && !v.Own
-	})
-}
-
-// modelFolder returns the Triton model folder of a model file; "" without one. The file is
-// <folder>/<version>/model.onnx or one level deeper. The folder has the other files that a
-// configuration names.
-func modelFolder(path string) string {
-	version := filepath.Dir(path)
-	for range 2 {
-		folder := filepath.Dir(version)
-		if _, err := os.Stat(filepath.Join(folder, configName)); err == nil {
-			return folder
-		}
-		version = folder
-	}
-	return ""
-}
-
 // deployable adds warm-up requests for the smallest and the largest batch to a configuration. If
 // the size of an input is unknown, or if it takes no zeros, it adds none, and unwarmed says why: a
 // server does not load a model whose warm-up fails.
@@ -270,9 +218,13 @@ func acceptedValues(r analyze.Result, c analyze.Config) map[string]inputs.Input 
 	if !ok {
 		return nil
 	}
-	model, err := onnx.Read(file.Path)
+	path, err := modelFile(r, file)
 	if err != nil {
 		return nil // where the file is needed, the error is reported
+	}
+	model, err := onnx.Read(path)
+	if err != nil {
+		return nil
 	}
 	list, err := inputs.Derive(model, inputs.Options{Shape: r.Shapes, Default: 1})
 	if err != nil {
@@ -364,6 +316,11 @@ func removeStaleModel(dir, config, model string) error {
 			return fmt.Errorf("cannot remove the outdated optimum: %w", err)
 		}
 	}
+	return removeRepository(dir, model)
+}
+
+// removeRepository removes a model's repository of an earlier run.
+func removeRepository(dir, model string) error {
 	if err := modelrepo.Remove(filepath.Join(dir, RepositoryDir), model); err != nil {
 		return fmt.Errorf("cannot remove the outdated optimum: %w", err)
 	}

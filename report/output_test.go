@@ -181,7 +181,50 @@ func TestHalfWrittenFolderIsTakenUp(t *testing.T) {
 func TestRepositoryOfAVariantThatIsGone(t *testing.T) {
 	t.Parallel()
 	err := report.WriteRepository(t.TempDir(), reporttest.Ranked(t, reporttest.WithVariants(t), analyze.Options{}))
-	if input := new(report.InputError); !errors.As(err, &input) || !strings.Contains(err.Error(), "run the same `tuner profile` command to make it again") {
-		t.Errorf("error %v, want an InputError with the remedy", err)
+	if missing := new(report.MissingModelError); !errors.As(err, &missing) || !strings.Contains(err.Error(), "run the same `tuner profile` command to make it again") {
+		t.Errorf("error %v, want a MissingModelError with the remedy", err)
+	}
+}
+
+// A campaign of another machine names a path of that machine. All but the repository is written then, and
+// an earlier repository is removed. The model is found by its digest in the campaign's folder.
+func TestModelOfAnotherMachine(t *testing.T) {
+	t.Parallel()
+	r := reporttest.WithModel(t, reporttest.Ranked(t, reporttest.Typical(t), analyze.Options{}))
+	here := filepath.Dir(r.Header.Models[0].Path)
+	r.Header.Models[0].Path = "/models/minilm/model.onnx"
+	r.Folder = t.TempDir()
+	reporttest.MakeFolder(t, r.Folder, "repository")
+	written, err := formats.All().WriteAll(r.Folder, r, withoutCharts())
+	if missing := new(report.MissingModelError); !errors.As(err, &missing) || missing.Folder != r.Folder {
+		t.Errorf("error %v, want a MissingModelError", err)
+	}
+	if len(written) != 12 { // everything except the repository
+		t.Errorf("written: %v", written)
+	}
+	page, err := os.ReadFile(filepath.Join(r.Folder, "report.html"))
+	if err != nil || strings.Contains(string(page), "--model-repository repository") {
+		t.Errorf("the page names a repository that is not there (%v)", err)
+	}
+	reporttest.CopyFile(t, "../testdata/ort/add_sub.onnx", filepath.Join(r.Folder, "another.onnx"))
+	reporttest.CopyFile(t, filepath.Join(here, "external.onnx"), filepath.Join(r.Folder, "encoder.onnx"))
+	reporttest.CopyFile(t, filepath.Join(here, "external.bin"), filepath.Join(r.Folder, "external.bin"))
+	if _, err := formats.All().WriteAll(r.Folder, r, withoutCharts()); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"another.onnx", "encoder.onnx", "external.bin"} {
+		if err := os.Remove(filepath.Join(r.Folder, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := formats.All().WriteAll(r.Folder, r, withoutCharts()); err != nil {
+		t.Errorf("the model of the repository is not found: %v", err)
+	}
+	r.Header.Models[0].SHA256 = strings.Repeat("0", 64)
+	if _, err := formats.All().WriteAll(r.Folder, r, withoutCharts()); err == nil {
+		t.Error("a model with another digest is taken")
+	}
+	if _, err := os.Stat(filepath.Join(r.Folder, "repository", "minilm")); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the repository of another model is still there (%v)", err)
 	}
 }

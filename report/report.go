@@ -12,6 +12,7 @@
 package report
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -124,6 +125,9 @@ func (list Formats) files(r analyze.Result, o Output) []File {
 // If no configuration satisfies the constraints, there is no optimal configuration and no
 // repository. Those of an earlier run are then removed. WriteAll refuses a folder with content that
 // is not tuner's.
+//
+// Without the measured model's file it writes everything but the repository, and returns a
+// MissingModelError.
 func (list Formats) WriteAll(dir string, r analyze.Result, names []string) ([]string, error) {
 	if err := list.checkOwn(dir, r); err != nil {
 		return nil, err
@@ -148,12 +152,18 @@ func (list Formats) checkOwn(dir string, r analyze.Result) error {
 }
 
 func (list Formats) writeAll(dir string, r analyze.Result, names []string) ([]string, error) {
+	names, missing := withoutMissing(r, names)
 	written, err := list.writeReports(dir, r, names)
 	if err != nil {
 		return written, err
 	}
 	optimum, err := writeOptimum(dir, r, names)
-	return append(written, optimum...), err
+	if missing != nil && err == nil {
+		for _, m := range r.OfEach() {
+			err = cmp.Or(err, removeRepository(dir, m.Header.Model))
+		}
+	}
+	return append(written, optimum...), cmp.Or(err, missing)
 }
 
 // WriteReports is WriteAll without the optimum: the part for people and programs.

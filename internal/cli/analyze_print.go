@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -11,6 +12,7 @@ import (
 	"tuner/internal/exit"
 	"tuner/internal/terminal"
 	"tuner/pipeline"
+	"tuner/report"
 	"tuner/report/formats"
 	"tuner/report/text"
 	"tuner/spec"
@@ -26,10 +28,14 @@ func deliver(con console, o analyzeOptions, a spec.Analyze, result analyze.Resul
 		write = formats.All().WriteShared
 	}
 	written, err := write(a.Output, result, a.Formats)
-	if err != nil {
+	missing := new(report.MissingModelError)
+	if err != nil && !errors.As(err, &missing) {
 		return exit.OfFiles(err)
 	}
 	listFiles(con.err, a.Output, written)
+	if err != nil {
+		fmt.Fprintf(con.err, "\nThere is no model repository: %v.\n", missing)
+	}
 	pipeline.NoteOldChart(con.err, a.Output, result)
 	return result.Unmet()
 }

@@ -1,0 +1,157 @@
+package report
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"tuner/analyze"
+	"tuner/internal/exit"
+	"tuner/model/modelrepo"
+	"tuner/model/onnx"
+	"tuner/model/precision/recipe"
+	"tuner/profile/journal"
+	"tuner/spec"
+)
+
+// MissingModelError means that the file of the measured model is neither at its path nor in the
+// campaign's folder. A campaign of another machine names a path of that machine.
+type MissingModelError struct {
+	Path, SHA256 string
+	Folder       string // of the campaign; "" if it is not known
+	Made         bool   // tuner made the file, in a cache that may have been emptied since
+}
+
+func (e *MissingModelError) Error() string {
+	text := fmt.Sprintf("the measured model %q is not here", e.Path)
+	if e.Folder != "" {
+		text += fmt.Sprintf("; copy the file with the SHA-256 %s into %q", e.SHA256, e.Folder)
+	}
+	if e.Made {
+		text += "; tuner made this file: run the same `tuner profile` command to make it again"
+	}
+	return text
+}
+
+// ExitCode implements exit.Coded.
+func (e *MissingModelError) ExitCode() int { return exit.Usage }
+
+// modelFile returns the file of a measured precision: that at its path, or else one with its digest in
+// the campaign's folder, or in the repository that was written there before.
+func modelFile(r analyze.Result, file journal.ModelFile) (string, error) {
+	if _, err := os.Stat(file.Path); !errors.Is(err, fs.ErrNotExist) {
+		return file.Path, nil // a reader tells other errors
+	}
+	if r.Folder != "" {
+		dirs := []string{r.Folder}
+		deployed := filepath.Join(r.Folder, RepositoryDir, r.Header.Model)
+		versions, _ := os.ReadDir(deployed) // none if there is no repository
+		for _, v := range versions {
+			dirs = append(dirs, filepath.Join(deployed, v.Name()))
+		}
+		for _, dir := range dirs {
+			if path, ok := withDigest(dir, file.SHA256); ok {
+				return path, nil
+			}
+		}
+	}
+	return "", &MissingModelError{Path: file.Path, SHA256: file.SHA256, Folder: r.Folder, Made: wasMade(r, file.Precision)}
+}
+
+// withDigest returns the ONNX file of a folder that has a digest.
+func withDigest(dir, sha256 string) (path string, ok bool) {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return "", false // it has no such file
+	}
+	for _, e := range entries {
+		path := filepath.Join(dir, e.Name())
+		if filepath.Ext(path) != ".onnx" {
+			continue
+		}
+		model, err := onnx.Read(path)
+		if err != nil {
+			continue // not the measured one, which could be read
+		}
+		if digest, err := model.Digest(); err == nil && digest == sha256 {
+			return path, true
+		}
+	}
+	return "", false
+}
+
+// wasMade reports whether tuner made a precision's file.
+func wasMade(r analyze.Result, precision string) bool {
+	return precision != recipe.Original && slices.ContainsFunc(r.Header.Variants, func(v journal.Variant) bool {
+		return v.Precision == precision && !v.Own
+	})
+}
+
+// measuredModel finds the model files of a precision, and verifies that they are the measured ones.
+func measuredModel(r analyze.Result, precision string) (modelrepo.Source, error) {
+	file, ok := r.Header.File(precision)
+	if !ok {
+		return modelrepo.Source{}, fmt.Errorf("the journal names no model file for precision %q", precision)
+	}
+	path, err := modelFile(r, file)
+	if err != nil {
+		return modelrepo.Source{}, err
+	}
+	model, err := onnx.Read(path)
+	if err != nil {
+		return modelrepo.Source{}, &InputError{err}
+	}
+	digest, err := model.Digest()
+	if err != nil {
+		return modelrepo.Source{}, err
+	}
+	if digest != file.SHA256 {
+		return modelrepo.Source{}, &InputError{fmt.Errorf("the model %q changed since it was measured (its digest was %s, and is now %s); "+
+			"put the old file back, or profile the new one into another output folder", path, file.SHA256, digest)}
+	}
+	source := modelrepo.Source{Path: path, Digest: digest, Folder: modelFolder(path)}
+	for _, data := range model.ExternalFiles() {
+		source.Data = append(source.Data, data.Path)
+	}
+	return source, nil
+}
+
+// modelFolder returns the Triton model folder of a model file; "" without one. The file is
+// <folder>/<version>/model.onnx or one level deeper. The folder has the other files that a
+// configuration names.
+func modelFolder(path string) string {
+	version := filepath.Dir(path)
+	for range 2 {
+		folder := filepath.Dir(version)
+		if _, err := os.Stat(filepath.Join(folder, configName)); err == nil {
+			return folder
+		}
+		version = folder
+	}
+	return ""
+}
+
+// withoutMissing returns the formats without the repository if a model of the optimum is not here,
+// with the reason. The figures need no model.
+func withoutMissing(r analyze.Result, names []string) ([]string, error) {
+	if !slices.Contains(names, spec.FormatRepository) {
+		return names, nil
+	}
+	for _, m := range r.OfEach() {
+		best, ok := m.Winner()
+		if !ok {
+			continue
+		}
+		file, ok := m.Header.File(best.Setup.Precision)
+		if !ok {
+			continue // the writer tells it
+		}
+		if _, err := modelFile(m, file); err != nil {
+			return slices.DeleteFunc(slices.Clone(names), func(f string) bool { return f == spec.FormatRepository || f == spec.FormatHelm }), err
+		}
+	}
+	return names, nil
+}
