@@ -2,10 +2,8 @@ package serve
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
-	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -35,119 +33,51 @@ func table(pays bool) *adaptive.Table {
 	}
 }
 
-// fake is a server that counts requests, and keeps the configurations that it got.
-type fake struct {
-	arrived uint64
-	missing bool
-	got     []string
-	fail    error
-}
-
-func (f *fake) Arrived(string) (uint64, bool) { return f.arrived, !f.missing }
-func (f *fake) Reconfigure(_ context.Context, _, config string) error {
-	if f.fail == nil {
-		f.got = append(f.got, config)
-	}
-	return f.fail
-}
-
-func newFake(t *testing.T, f *fake, x *adaptive.Table) *adapter {
-	t.Helper()
-	a, err := newAdapter(t.Context(), f, x, slog.New(slog.DiscardHandler))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return a
-}
-
-// The model gets the static configuration, and another one when its load asks for it.
-func TestAdapterFollowsTheRule(t *testing.T) {
+// The wheel of a table begins with the static configuration. Without a table, or if changing does not pay,
+// there is none. A table of another model is refused.
+func TestWheels(t *testing.T) {
 	t.Parallel()
-	x, f := table(true), &fake{arrived: 500}
-	a := newFake(t, f, x)
-	small, large := string(x.Configurations[0].Config), string(x.Configurations[1].Config)
-	for range 20 {
-		f.arrived += 30
-		a.tick(t.Context())
+	s := open(t)
+	check := func(x *adaptive.Table, wants bool) {
+		t.Helper()
+		if w, err := newWheel(t.Context(), s, x, slog.New(slog.DiscardHandler)); err != nil || (w != nil) != wants {
+			t.Errorf("%v, %v", w, err)
+		}
 	}
-	for range 5 {
-		f.arrived += 900
-		a.tick(t.Context())
+	check(nil, false)
+	check(table(false), false)
+	check(table(true), true)
+	if c, err := s.ModelConfig("m", 0); err != nil || c.GetMaxBatchSize() != 8 {
+		t.Errorf("%v, %v: want the static configuration", c, err)
 	}
-	if want := []string{large, small, large}; !slices.Equal(f.got, want) {
-		t.Errorf("%q, want %q", f.got, want)
-	}
-}
-
-// A count that falls, since a request has begun to execute, is no request, and none is counted twice.
-func TestAdapterCountsOnce(t *testing.T) {
-	t.Parallel()
-	f := &fake{}
-	a := newFake(t, f, table(true))
-	f.arrived = 100
-	a.tick(t.Context())
-	f.arrived = 95
-	a.tick(t.Context())
-	f.arrived = 110
-	a.tick(t.Context())
-	if a.seen != 110 {
-		t.Errorf("%d requests seen, want 110", a.seen)
-	}
-}
-
-// A change that fails leaves the configuration, and is tried again.
-func TestAdapterTriesAgain(t *testing.T) {
-	t.Parallel()
-	x, f := table(true), &fake{}
-	a := newFake(t, f, x)
-	f.fail = errors.New("no memory")
-	for range 3 {
-		a.tick(t.Context())
-	}
-	if got := a.rule.Current().Name; got != "large" || len(f.got) != 1 {
-		t.Errorf("the rule has %s after %d changes", got, len(f.got))
-	}
-	f.fail = nil
-	a.tick(t.Context())
-	if got := a.rule.Current().Name; got != "small" || len(f.got) != 2 {
-		t.Errorf("the rule has %s after %d changes", got, len(f.got))
-	}
-}
-
-// Where changing does not pay nothing happens, and a table of another model is refused.
-func TestAdapterIsLeftOut(t *testing.T) {
-	t.Parallel()
-	f := &fake{}
-	if a := newFake(t, f, table(false)); a != nil || len(f.got) != 0 {
-		t.Errorf("%v after %d changes", a, len(f.got))
-	}
-	if a := newFake(t, f, nil); a != nil {
-		t.Error("an adapter without a table")
-	}
-	_, err := newAdapter(t.Context(), &fake{missing: true}, table(true), slog.New(slog.DiscardHandler))
-	if err == nil || !strings.Contains(err.Error(), `--adaptive: its model "m" is not served`) {
+	other := table(true)
+	other.Model = "other"
+	_, err := newWheel(t.Context(), s, other, slog.New(slog.DiscardHandler))
+	if err == nil || !strings.Contains(err.Error(), `--adaptive: its model "other" is not served`) {
 		t.Errorf("%v", err)
 	}
 }
 
-// While the configuration changes to and fro, under requests of several clients, each request is
-// answered.
-func TestAdapterLosesNoRequest(t *testing.T) {
-	t.Parallel()
+// open opens an engine with the model m.
+func open(t *testing.T) *engine.Server {
+	t.Helper()
 	root := t.TempDir()
 	enginetest.WriteModel(t, root, "m", "max_batch_size: 4")
-	log := slog.New(slog.DiscardHandler)
 	b := &enginetest.Backend{ServiceTime: func(int, int) time.Duration { return 200 * time.Microsecond }}
-	s, err := engine.Open(t.Context(), engine.Options{Repositories: []string{root}, ExitOnError: true, Log: log, Backend: b})
+	s, err := engine.Open(t.Context(), engine.Options{Repositories: []string{root}, ExitOnError: true, Log: slog.New(slog.DiscardHandler), Backend: b})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(s.Close)
+	return s
+}
+
+// While the configuration changes to and fro, under requests of several clients, each request is
+// answered.
+func TestChangesLoseNoRequest(t *testing.T) {
+	t.Parallel()
+	s := open(t)
 	x := table(true)
-	a, err := newAdapter(t.Context(), s, x, log)
-	if err != nil {
-		t.Fatal(err)
-	}
 	ctx, cancel := context.WithCancel(t.Context())
 	var clients sync.WaitGroup
 	var sent, answered atomic.Int64
@@ -166,7 +96,7 @@ func TestAdapterLosesNoRequest(t *testing.T) {
 		})
 	}
 	for i := range 40 {
-		if err := a.change(t.Context(), x.Configurations[i%2]); err != nil {
+		if err := (steered{s}).Reconfigure(t.Context(), "m", string(x.Configurations[i%2].Config)); err != nil {
 			t.Error(err)
 		}
 	}

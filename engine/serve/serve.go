@@ -219,15 +219,13 @@ func listen(ctx context.Context, messages io.Writer, o *flags.Options, server *e
 			return exit.With(exit.Usage, err)
 		}
 		f.Started()
-		adapter, err := newAdapter(running, server, table, listeners.Log)
+		wheel, err := newWheel(running, server, table, listeners.Log)
 		if err != nil {
 			return err
 		}
-		if adapter != nil {
+		if wheel != nil {
 			group.Go(func() error {
-				ticks := time.NewTicker(adaptive.Tick)
-				defer ticks.Stop()
-				adapter.run(running, ticks.C)
+				wheel.Run(running)
 				return nil
 			})
 		}

@@ -4,6 +4,9 @@ import (
 	"slices"
 
 	"github.com/spf13/cobra"
+
+	"tuner/internal/cli/adapting"
+	"tuner/internal/cli/planning"
 )
 
 // The groups of verbs in the help, by what a user wants.
@@ -32,7 +35,7 @@ func verbs(con console) []*cobra.Command {
 		grouped(start, newRun(con)),
 		grouped(find, newInit(con), newProfile(con), newAnalyze(con), newFleet(con), newOrtsweep(con)),
 		grouped(check, newPerf(con), newGate(con), newCompare(con)),
-		grouped(ship, newConvert(con), newExport(con), newPlan(con), newServe(con)),
+		grouped(ship, newConvert(con), newExport(con), verb(planning.New(con.out, con.err)), newServe(con), verb(adapting.New(con.err))),
 		grouped(setUp, newDoctor(con), newMCP(con), newRuntime(con), newVersion(con)),
 		[]*cobra.Command{newProbe(con)}, // hidden
 	)

@@ -48,6 +48,8 @@ var allowed = map[string][]string{
 	"capacity":            {"internal/parallel", "measure", "report/result", "search/queuesim"},                                                                                      // figures in, a plan out
 	"capacity/adaptation": {"adaptive", "capacity", "capacity/replica", "capacity/traffic", "internal/parallel", "measure", "model/modelconfig", "report/result", "search/queuesim"}, // figures and a traffic in, the table of adaptive serving out
 	"adaptive":            {},                                                                                                                                                        // a table and counts in, a configuration out: it loads nothing
+	"adaptive/steering":   {"adaptive"},                                                                                                                                              // what a rule says, told to a server: it knows no other part of it
+	"adaptive/triton":     {"engine/api"},                                                                                                                                            // a Triton in another process: it decides nothing
 	"capacity/autoscaler": {},                                                                                                                                                        // Kubernetes' algorithm: it knows no traffic
 	"capacity/traffic":    {"capacity/autoscaler", "measure/arrivals", "spec/traffic"},
 	"capacity/replica":    {"internal/hostinfo", "measure", "measure/arrivals", "model/modelconfig", "report/result", "search/queuesim"}, // one server: it knows no fleet
@@ -160,7 +162,7 @@ var allowed = map[string][]string{
 	"engine/api":      {"model/modelconfig/configpb", "model/modelconfig"},
 	"engine/flags":    {"adaptive", "engine", "engine/certificates", "engine/logging", "engine/sagemaker", "engine/vertexai", "model/modelconfig", "engine/ratelimit", "engine/api", "engine/statistics", "engine/trace", "ort/addon"}, // statistics: the observer that makes summaries
 	"engine/identity": {"engine", "engine/fault", "engine/request", "model/modelconfig"},
-	"engine/serve":    {"adaptive", "engine", "engine/certificates", "engine/logging", "engine/mirror", "engine/poll", "engine/api", "engine/flags", "engine/trace", "engine/identity", "engine/onnxruntime", "ort", "ort/ortlib", "ort/addon", "internal/hostinfo"},
+	"engine/serve":    {"adaptive", "adaptive/steering", "engine", "engine/certificates", "engine/logging", "engine/mirror", "engine/poll", "engine/api", "engine/flags", "engine/trace", "engine/identity", "engine/onnxruntime", "ort", "ort/ortlib", "ort/addon", "internal/hostinfo"},
 	// onnx/extent: the unpacked size of a file, before ONNX Runtime opens it
 	"engine/onnxruntime": {"engine", "engine/fault", "ort", "model/modelconfig", "model/onnx/extent", "ort/addon"},
 	"model/onnx/extent":  {"model/onnx"},

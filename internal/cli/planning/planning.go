@@ -30,8 +30,8 @@ import (
 	"tuner/search/queuesim"
 )
 
-// TrafficHelp describes the forms of a traffic for the help.
-const TrafficHelp = `The traffic is one of these: a CSV file with a column timestamp, a request a row. A CSV file with timestamp and rate, or requests. A curve of
+// trafficHelp describes the forms of a traffic for the help.
+const trafficHelp = `The traffic is one of these: a CSV file with a column timestamp, a request a row. A CSV file with timestamp and rate, or requests. A curve of
 rates over a day such as "{0h: 20, 9h: 400, 18h: 300, 24h: 20}". Words such as "peak 400/s, office hours".`
 
 // Options are the flags, and where the output goes.

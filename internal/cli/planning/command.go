@@ -1,15 +1,17 @@
-package cli
+package planning
 
 import (
+	"io"
+
 	"github.com/spf13/cobra"
 
 	"tuner/internal/cli/arguments"
-	"tuner/internal/cli/planning"
 )
 
-func newPlan(con console) *cobra.Command {
-	o := planning.Options{Out: con.out, Err: con.err}
-	cmd := verb(&cobra.Command{
+// New returns the command. It writes to out, and messages to err.
+func New(out, err io.Writer) *cobra.Command {
+	o := Options{Out: out, Err: err}
+	cmd := &cobra.Command{
 		Use:   "plan RESULT… --traffic TRAFFIC",
 		Short: "Find how many replicas a traffic needs, and their autoscaler",
 		Long: `Finds the fleet that serves a traffic at the lowest cost while the requests keep a limit on their latency. The answer is a machine type, a
@@ -17,7 +19,7 @@ configuration, the number of replicas, and a HorizontalPodAutoscaler or KEDA's S
 measured service times and Kubernetes' autoscaling algorithm. It needs no cluster, and measures nothing unless --verify asks for it. A result is the output folder of an analyzed campaign, or its result.json.
 Several results are of the same model on several types of machines.
 
-` + planning.TrafficHelp + `
+` + trafficHelp + `
 
 docs/how-to/plan.md explains the figures.`,
 		Example: `  tuner plan out/minilm --traffic week.csv
@@ -26,8 +28,8 @@ docs/how-to/plan.md explains the figures.`,
   tuner plan out/minilm --traffic week.csv --verify
   tuner plan out/minilm --traffic week.csv --format autoscaler -o autoscaler.yaml`,
 		Args: arguments.Usage(cobra.MinimumNArgs(1)),
-		RunE: func(cmd *cobra.Command, args []string) error { return planning.Run(cmd.Context(), o, args) },
-	})
+		RunE: func(cmd *cobra.Command, args []string) error { return Run(cmd.Context(), o, args) },
+	}
 	o.Flags(cmd.Flags())
 	return cmd
 }
