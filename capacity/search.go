@@ -38,6 +38,8 @@ const (
 	// The targets are shares of the rate that a replica answers within the limit, in these steps. Above
 	// 1, bursts are served while the mean is past the limit.
 	lowestTarget, highestTarget, targetStep = 0.40, 1.10, 0.025
+	// finestStep is the step of the chosen target.
+	finestStep = targetStep / 8
 	// spare is the factor of the largest number of replicas over the peak of the traffic: the next weeks
 	// may bring more.
 	spare = 1.25
@@ -224,6 +226,23 @@ func (s *searcher) highestTarget(x *site, c choice) (keeps, misses *attempt) {
 		}
 	}
 	return keeps, misses
+}
+
+// refined returns the setting with the highest target that keeps the limit, between that of a kept one and
+// the next step above it.
+func (s *searcher) refined(a attempt) attempt {
+	if a.set.Min == a.set.Max {
+		return a
+	}
+	target := float64(a.set.Target) / (1000 * a.site.safe)
+	for step := targetStep / 2.0; step >= finestStep; step /= 2 {
+		set := a.set
+		set.Target = int64(math.Round((target + step) * a.site.safe * 1000))
+		if b := s.try(a.site, set, false); b.kept {
+			a, target = b, target+step
+		}
+	}
+	return a
 }
 
 // fixed returns the smallest fixed number of replicas that keeps the limit. It returns false if none

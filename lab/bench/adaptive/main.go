@@ -11,6 +11,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -39,6 +40,7 @@ type options struct {
 	rounds   int
 	slots    int
 	plain    bool
+	forced   bool
 }
 
 func main() { program.Main("adaptive", program.With(define, run)) }
@@ -52,6 +54,7 @@ func define(f *program.Flags, o *options) {
 	f.IntVar(&o.rounds, "rounds", 1, "number of pairs")
 	f.IntVar(&o.slots, "slots", 24, "number of parts of the day whose latencies are compared")
 	f.BoolVar(&o.plain, "plan", false, "make the table and say whether changing pays, and measure nothing")
+	f.BoolVar(&o.forced, "force", false, "change the configuration even where the plan says that it does not pay: was the plan right?")
 	f.Check(func() error {
 		if o.rounds < 1 || o.length < 10*time.Second || o.slots < 1 {
 			return fmt.Errorf("-rounds %d -length %v -slots %d: at least 1 round, 10 s and 1 slot", o.rounds, o.length, o.slots)
@@ -128,7 +131,14 @@ func table(ctx context.Context, o options, work string) (adaptive.Table, string,
 		return adaptive.Table{}, "", err
 	}
 	t, err := adaptive.Parse(file, content)
-	return t, file, err
+	if err != nil || !o.forced {
+		return t, file, err
+	}
+	t.Pays = true
+	if content, err = json.Marshal(t); err != nil {
+		return t, file, err
+	}
+	return t, file, os.WriteFile(file, content, 0o600)
 }
 
 // open writes the static configuration into a repository, and makes the campaign's requests for it.

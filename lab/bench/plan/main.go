@@ -1,6 +1,7 @@
 // Plan checks the promise of `tuner plan`. It makes weeks of traffic with daily and weekly waves and
 // bursts, plans for the first five days, and simulates the plan on the last two. It compares the cost
-// there with that of a clairvoyant, and with an autoscaler on 80 % of the processor time. It prints a
+// there with that of a clairvoyant, and with an autoscaler on 80 % of the processor time. The clairvoyant's
+// cost over that autoscaler's bounds what any autoscaler can save with the same configuration. It prints a
 // row for each week, and how long the decision took. It fails if a plan misses the limit on the days kept out,
 // or if the plans cost more than promised on average.
 //
@@ -31,6 +32,7 @@ type options struct {
 	limit  time.Duration
 	window time.Duration
 	peak   float64
+	how    string
 }
 
 // planned is the number of days that a plan sees.
@@ -53,6 +55,7 @@ func define(f *program.Flags, o *options) {
 	f.DurationVar(&o.limit, "limit", 50*time.Millisecond, "limit on the latency of 99 % of the requests")
 	f.DurationVar(&o.window, "window", 30*time.Second, "time over which the autoscaler's metric is a mean")
 	f.Float64Var(&o.peak, "peak", 8000, "highest rate of the daily wave, in requests/s")
+	f.Choice(&o.how, "balancer", string(queuesim.Random), []string{string(queuesim.Random), string(queuesim.RoundRobin), string(queuesim.LeastRequests)}, "how requests are spread")
 	f.Check(func() error {
 		if o.weeks < 1 || o.limit <= 0 || o.peak <= 0 {
 			return fmt.Errorf("-weeks %d -limit %v -peak %g: all must be above zero", o.weeks, o.limit, o.peak)
@@ -78,26 +81,27 @@ func run(_ context.Context, o options, out, _ io.Writer) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintln(out, "week  seconds  chosen                      kept days: within  /clairvoyant  /80 % CPU  (within)  /default + 80 % CPU  (within)")
+	fmt.Fprintln(out, "week  seconds  chosen                      kept days: within  /clairvoyant  /80 % CPU  (within)  clairvoyant/80 % CPU  /default + 80 % CPU  (within)")
 	var misses []error
-	overClairvoyant, overDefault := 0.0, 0.0
+	overClairvoyant, overCPU, bound, overDefault := 0.0, 0.0, 0.0, 0.0
 	for i := range o.weeks {
 		x, err := judge(o, r, uint64(i)+1)
 		if err != nil {
 			return err
 		}
-		fmt.Fprintf(out, "%4d  %7.2f  %-27s  %17.3f%%  %12.3f  %s  %s\n", i+1, x.took.Seconds(),
+		fmt.Fprintf(out, "%4d  %7.2f  %-27s  %17.3f%%  %12.3f  %s  %20.3f  %s\n", i+1, x.took.Seconds(),
 			fmt.Sprintf("%s %.4g/s %gs", x.plan.Best.Configuration, x.plan.Best.Scaling.Target, x.plan.Best.Scaling.Down),
-			100*x.kept.Within, x.kept.Hours/x.ideal.Hours, against(x.kept, x.cpu), against(x.kept, x.defaultOnes))
+			100*x.kept.Within, x.kept.Hours/x.ideal.Hours, against(x.kept, x.cpu), over(x.ideal, x.cpu), against(x.kept, x.defaultOnes))
 		if x.kept.Within < share {
 			misses = append(misses, fmt.Errorf("week %d: %.3f %% of the requests within the limit, want %g %%", i+1, 100*x.kept.Within, 100*share))
 		}
 		overClairvoyant += x.kept.Hours / x.ideal.Hours / float64(o.weeks)
-		if x.defaultOnes != nil {
-			overDefault += x.kept.Hours / x.defaultOnes.Hours / float64(o.weeks)
-		}
+		overCPU += over(x.kept, x.cpu) / float64(o.weeks)
+		bound += over(x.ideal, x.cpu) / float64(o.weeks)
+		overDefault += over(x.kept, x.defaultOnes) / float64(o.weeks)
 	}
-	fmt.Fprintf(out, "mean: %.3f × a clairvoyant, %.3f × the default configuration with 80 %% CPU\n", overClairvoyant, overDefault)
+	fmt.Fprintf(out, "mean: %.3f × a clairvoyant, %.3f × the same configuration with 80 %% CPU (a clairvoyant: %.3f), %.3f × the default configuration with 80 %% CPU\n",
+		overClairvoyant, overCPU, bound, overDefault)
 	if overClairvoyant > overIdeal {
 		misses = append(misses, fmt.Errorf("%.3f × the clairvoyant's cost, want at most %g", overClairvoyant, overIdeal))
 	}
@@ -107,11 +111,19 @@ func run(_ context.Context, o options, out, _ io.Writer) error {
 	return errors.Join(misses...)
 }
 
+// over returns the cost over another fleet's; 0 without one.
+func over(kept capacity.Fleet, other *capacity.Fleet) float64 {
+	if other == nil {
+		return 0
+	}
+	return kept.Hours / other.Hours
+}
+
 func against(kept capacity.Fleet, other *capacity.Fleet) string {
 	if other == nil {
 		return "        –         –"
 	}
-	return fmt.Sprintf("%9.3f  %7.2f%%", kept.Hours/other.Hours, 100*other.Within)
+	return fmt.Sprintf("%9.3f  %7.2f%%", over(kept, other), 100*other.Within)
 }
 
 // judge plans for the first days of a week, and simulates the rest.
@@ -126,7 +138,7 @@ func judge(o options, r result.Result, seed uint64) (row, error) {
 		return row{}, err
 	}
 	q := capacity.Question{
-		Traffic: seen, Limit: o.limit, Share: share, Balancer: queuesim.Random, Scaler: capacity.HPA, Startup: -1, Window: o.window,
+		Traffic: seen, Limit: o.limit, Share: share, Balancer: queuesim.Balancer(o.how), Scaler: capacity.HPA, Startup: -1, Window: o.window,
 		Min: 1, Max: mostReplicas, Seed: seedOfPlans,
 	}
 	began := time.Now()
