@@ -43,3 +43,6 @@ const LoadsTitle = "Best at each load"
 
 // LoadsNote says how to read the table.
 const LoadsNote = "Each row uses only the windows that were measured at its load. A search measures few configurations at every load. Parentheses mark a missed limit."
+
+// AdaptNote says what a table of several configurations does not.
+const AdaptNote = "Whether a server should change between them: `tuner plan --format adaptive`."

@@ -123,7 +123,11 @@ func loadsText(r analyze.Result) (string, error) {
 	if err := terminal.WriteTable(&table, heads, cells); err != nil {
 		return "", err
 	}
-	return "\n" + figures.LoadsTitle + "\n" + rowsOf(&table) + prose(figures.LoadsNote+"\n"), nil
+	note := figures.LoadsNote
+	if len(r.Models) == 0 {
+		note += " " + figures.AdaptNote
+	}
+	return "\n" + figures.LoadsTitle + "\n" + rowsOf(&table) + prose(note+"\n"), nil
 }
 
 // WriteExplanation writes why the best configuration is the best.

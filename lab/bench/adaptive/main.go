@@ -28,6 +28,7 @@ import (
 	"tuner/lab/bench/sidebyside"
 	"tuner/lab/program"
 	"tuner/report"
+	"tuner/report/formats"
 )
 
 // options are the flags.
@@ -143,7 +144,7 @@ func table(ctx context.Context, o options, work string) (adaptive.Table, string,
 
 // open writes the static configuration into a repository, and makes the campaign's requests for it.
 func open(o options, t adaptive.Table, file, work string) (served, error) {
-	ranked, err := analyze.RankFolder(o.campaign, nil)
+	ranked, err := analyze.RankFolder(o.campaign, formats.All().Words())
 	if err != nil {
 		return served{}, err
 	}

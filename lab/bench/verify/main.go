@@ -70,16 +70,16 @@ func run(ctx context.Context, o options, out, messages io.Writer) error {
 		if err != nil {
 			return err
 		}
-		most := 0.0
+		chosen, most := p.Best.Configuration, 0.0
 		for _, c := range p.Configurations {
-			if c.Configuration == p.Best.Configuration {
+			if c.Configuration == chosen {
 				most = c.Capacity
 			}
 		}
 		if most == 0 {
 			return errors.New("the plan knows no capacity of its configuration")
 		}
-		text := fmt.Sprintf("%s\n\n%s (%s), %.5g requests/s each at most\n\n", sidebyside.Machine(ctx), p.Best.Configuration, p.Best.Setup, most) +
+		text := fmt.Sprintf("%s\n\n%s (%s), %.5g requests/s each at most\n\n", sidebyside.Machine(ctx), chosen, p.Best.Setup, most) +
 			"| load | requests/s, planned and here | slowness | capacity | simulated p50, p99 ms | measured p50, p99 ms | p99 measured / simulated | outcome |\n|---|---|---|---|---|---|---|---|\n"
 		if err := sidebyside.Print(out, text); err != nil {
 			return err
@@ -89,6 +89,9 @@ func run(ctx context.Context, o options, out, messages io.Writer) error {
 				if p, err = o.plan(ctx, work, share*most, messages, "--verify", "--verify-engines", strconv.Itoa(o.engines), "--verify-time", o.length.String(),
 					"--ort-library", o.library, "--verify-server", o.server); err != nil {
 					return err
+				}
+				if p.Best.Configuration != chosen {
+					return fmt.Errorf("the plan for %g of the capacity of %s chose %s", share, chosen, p.Best.Configuration)
 				}
 				if err := sidebyside.Print(out, row(share, p.Verification)); err != nil {
 					return err
