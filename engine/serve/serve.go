@@ -22,7 +22,6 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"tuner/adaptive"
 	"tuner/engine"
 	"tuner/engine/api"
 	"tuner/engine/flags"
