@@ -126,10 +126,10 @@ func (f *finding) settingsOf(x *site, numbers []int) (kept, missed []attempt) {
 // highest share, and false.
 func (f *finding) best() (a attempt, kept bool) {
 	if len(f.kept) > 0 {
-		return f.trimmed(slices.MinFunc(f.kept, func(a, b attempt) int {
+		return f.trimmed(f.refined(slices.MinFunc(f.kept, func(a, b attempt) int {
 			// At equal costs, a fixed number is simpler, and a longer stabilization changes less.
 			return cmp.Or(cmp.Compare(f.cost(&a), f.cost(&b)), cmp.Compare(b.set.Min, a.set.Min), cmp.Compare(a.o.changes, b.o.changes))
-		})), true
+		}))), true
 	}
 	return f.trimmed(slices.MaxFunc(slices.Concat(f.missed, f.hopeless), func(a, b attempt) int {
 		return cmp.Compare(a.o.good[0], b.o.good[0])

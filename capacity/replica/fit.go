@@ -21,6 +21,9 @@ const (
 	mostScale = 3.0
 )
 
+// usageLoads are the rates of Replica.Usage as shares of the capacity.
+func usageLoads() []float64 { return []float64{0.15, 0.3, 0.45, 0.6, 0.7, 0.8, 0.9, 0.97} }
+
 // spreads are the deviations of a batch's time that are tried. queuesim has none below 0.01, and a
 // server above 0.6 has two kinds of batches.
 func spreads() []float64 { return []float64{0.02, 0.05, 0.1, 0.2, 0.35, 0.6} }
@@ -77,6 +80,33 @@ func (x *Replica) fit(points []result.Point, seed uint64) {
 	}
 	full := measure.Load{Concurrency: max(1, saturation*x.Batcher.Instances*x.Batcher.MaxBatch/x.Rows), BatchSize: x.Rows}
 	x.Capacity = s.Simulate(x.Batcher, x.Curve, full, queuesim.Options{Requests: saturatedRequests, Seed: seed}).Throughput / float64(x.Rows)
+	x.Usage = x.usage(points, seed)
+}
+
+// usage returns the processor time at rates of a service. A campaign measures it in closed loops, most of
+// them near the capacity, where batches are large. At lower rates they are small, and a request takes more
+// processor time. So it is that of the simulated busy instances, scaled to what was measured. nil: it was not
+// measured.
+func (x *Replica) usage(points []result.Point, seed uint64) (list []Usage) {
+	var s queuesim.Simulator
+	cores, busy := 0.0, 0.0
+	for _, p := range points {
+		if c := p.Values[measure.CPU].Value; c > 0 {
+			load := p.Load
+			load.BatchSize = x.Rows
+			cores += c
+			busy += s.Simulate(x.Batcher, x.Curve, load, queuesim.Options{Requests: fitRequests, Seed: seed}).Busy
+		}
+	}
+	if cores == 0 || busy == 0 {
+		return nil
+	}
+	for _, share := range usageLoads() {
+		rate := share * x.Capacity
+		r := s.Simulate(x.Batcher, x.Curve, measure.Load{RequestRate: rate, BatchSize: x.Rows}, queuesim.Options{Requests: fitRequests, Seed: seed})
+		list = append(list, Usage{rate, min(r.Busy*cores/busy, x.Cores)})
+	}
+	return list
 }
 
 func scaled(times []float64, factor float64) []float64 {

@@ -35,7 +35,7 @@ type Replica struct {
 	Capacity      float64       // requests/s that it answers at most
 	Launch        time.Duration // longest measured launch until the model was loaded; 0: unknown
 	Cores         float64       // of its machine: what a pod asks for
-	Usage         []Usage       // processor time at measured rates, ascending
+	Usage         []Usage       // processor time at rates, ascending; nil: unknown
 	Checks        []Check
 }
 
@@ -89,7 +89,7 @@ func Of(kind string, r result.Result, c result.Configuration, seed uint64) (Repl
 			x.Launch = max(x.Launch, longestLaunch(other))
 		}
 	}
-	x.addUsage(r, c)
+	x.setCores(r, c)
 	x.fit(points, seed)
 	return x, nil
 }
@@ -143,13 +143,8 @@ func setupText(s result.Setup) string {
 // curveOf returns the times of batches: those of the campaign's service trials, or those that
 // the measured loads imply.
 func curveOf(r result.Result, c result.Configuration, b queuesim.Batcher, points []result.Point) (queuesim.ServiceCurve, error) {
-	if r.Explanation != nil {
-		for _, s := range r.Explanation.Subjects {
-			if k := s.ServiceCurve; s.Name == c.Name && k != nil && len(k.Sizes) > 0 && len(k.Alone) == len(k.Sizes) && (len(k.Crowded) == 0 || len(k.Crowded) == len(k.Sizes)) {
-				curve := queuesim.ServiceCurve{Sizes: k.Sizes, Alone: k.Alone, Crowded: k.Crowded, Overhead: max(0, k.Overhead)}
-				return curve, check(c.Name, curve)
-			}
-		}
+	if curve, has := serviceCurve(r, c); has {
+		return curve, check(c.Name, curve)
 	}
 	times := map[int][]float64{}
 	overhead := math.Inf(1)
@@ -172,6 +167,44 @@ func curveOf(r result.Result, c result.Configuration, b queuesim.Batcher, points
 	}
 	curve.Overhead = overhead
 	return curve, check(c.Name, curve)
+}
+
+// serviceCurve returns the times of a configuration's service trials, or those of another one that differs
+// only in how requests are batched. It returns false without any.
+func serviceCurve(r result.Result, c result.Configuration) (curve queuesim.ServiceCurve, has bool) {
+	if r.Explanation == nil {
+		return curve, false
+	}
+	for _, s := range r.Explanation.Subjects {
+		k := s.ServiceCurve
+		isWhole := k != nil && len(k.Sizes) > 0 && len(k.Alone) == len(k.Sizes) && (len(k.Crowded) == 0 || len(k.Crowded) == len(k.Sizes))
+		if !isWhole || has && s.Name != c.Name || !servesAlike(r, s.Name, c) {
+			continue
+		}
+		curve, has = queuesim.ServiceCurve{Sizes: k.Sizes, Alone: k.Alone, Crowded: k.Crowded, Overhead: max(0, k.Overhead)}, true
+	}
+	return curve, has
+}
+
+// servesAlike reports whether the configuration with a name is another one but for its batching.
+func servesAlike(r result.Result, name string, c result.Configuration) bool {
+	if name == c.Name {
+		return true
+	}
+	i := slices.IndexFunc(r.Configurations, func(o result.Configuration) bool { return o.Name == name })
+	if i < 0 {
+		return false
+	}
+	o := r.Configurations[i]
+	if o.Setup.Precision != c.Setup.Precision || o.Setup.Provider != c.Setup.Provider || o.Setup.Runtime != c.Setup.Runtime {
+		return false
+	}
+	a, err := modelconfig.Parse("config of "+o.Name, []byte(o.Config))
+	if err != nil {
+		return false // it is not this configuration's mistake
+	}
+	b, err := modelconfig.Parse("config of "+c.Name, []byte(c.Config))
+	return err == nil && modelconfig.SameButBatching(a, b)
 }
 
 // check refuses times that no server has.
@@ -214,32 +247,27 @@ func batchOf(p result.Point, b queuesim.Batcher) (batch int, seconds, overhead f
 	return batch, busy * mean / value(measure.Throughput), 0, true
 }
 
-// addUsage adds the machine's cores and the processor time at measured rates.
-func (x *Replica) addUsage(r result.Result, c result.Configuration) {
+// setCores sets the machine's cores; without a machine, as many as the highest measured processor time takes.
+func (x *Replica) setCores(r result.Result, c result.Configuration) {
 	var host hostinfo.Host
 	if r.Machine != nil && json.Unmarshal(r.Machine, &host) == nil && host.CPU.Logical > 0 {
 		x.Cores = float64(host.UsableCores())
+		return
 	}
 	for _, p := range c.Points {
-		if cores := p.Values[measure.CPU].Value; cores > 0 && max(1, p.Load.BatchSize) == x.Rows {
-			x.Usage = append(x.Usage, Usage{p.Values[measure.Throughput].Value / float64(x.Rows), cores})
-		}
-	}
-	slices.SortFunc(x.Usage, func(a, b Usage) int { return cmp.Compare(a.Rate, b.Rate) })
-	if len(x.Usage) > 0 && x.Cores == 0 {
-		x.Cores = math.Ceil(slices.MaxFunc(x.Usage, func(a, b Usage) int { return cmp.Compare(a.Cores, b.Cores) }).Cores)
+		x.Cores = max(x.Cores, math.Ceil(p.Values[measure.CPU].Value))
 	}
 }
 
-// UsageAt returns the cores that a replica uses at a rate in requests/s: linear between the measured
-// rates, and at most the highest. 0: unknown.
+// UsageAt returns the cores that a replica uses at a rate in requests/s: linear between the rates of Usage,
+// and at most the highest. 0: unknown.
 func (x *Replica) UsageAt(rate float64) float64 {
 	before := Usage{}
 	for _, u := range x.Usage {
 		if u.Rate <= before.Rate {
 			continue
 		}
-		u.Cores = max(u.Cores, before.Cores) // a disturbed measurement
+		u.Cores = max(u.Cores, before.Cores) // batches grow with the rate, and may save time
 		if rate <= u.Rate {
 			return before.Cores + (u.Cores-before.Cores)*(rate-before.Rate)/(u.Rate-before.Rate)
 		}

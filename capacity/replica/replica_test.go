@@ -117,6 +117,45 @@ func TestUsage(t *testing.T) {
 	}
 }
 
+// A campaign that measured only the full server still knows the processor time at low rates: the true server's
+// busy instances, of which each takes 0.9 of a core.
+func TestUsageOfLowRates(t *testing.T) {
+	t.Parallel()
+	const each = 0.9
+	r, c := measured(32, 64)
+	for i, p := range c.Points {
+		busy := queuesim.Simulate(batcher, truth, p.Load, queuesim.Options{Requests: 50_000, Seed: 3}).Busy
+		c.Points[i].Values[measure.CPU] = result.Estimate{Value: each * busy}
+	}
+	curved := c // what the service trials of the same pool, with smaller batches, say
+	curved.Name, curved.Config = "m_config_2", strings.NewReplacer("max_batch_size: 8", "max_batch_size: 4", "[4, 8]", "[4]").Replace(c.Config)
+	r.Configurations = append(r.Configurations, curved)
+	r.Explanation = &result.Explanation{Subjects: []result.Subject{{
+		Name: curved.Name, ServiceCurve: &result.ServiceCurve{Sizes: truth.Sizes, Alone: truth.Alone, Overhead: truth.Overhead},
+	}}}
+	x, err := Of("c7i", r, c, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, share := range []float64{0.15, 0.45, 0.8} {
+		rate := share * x.Capacity
+		want := each * queuesim.Simulate(batcher, truth, measure.Load{RequestRate: rate, BatchSize: 1}, queuesim.Options{Requests: 50_000, Seed: 5}).Busy
+		if got := x.UsageAt(rate); math.Abs(got/want-1) > 0.07 {
+			t.Errorf("%.3f cores at %.0f/s, the server uses %.3f", got, rate, want)
+		}
+	}
+	other := c
+	other.Setup.Precision = "fp32"
+	if _, has := serviceCurve(r, other); has {
+		t.Error("the times of another precision are taken")
+	}
+	other = c
+	other.Config += "instance_group { count: 4 kind: KIND_CPU }\n"
+	if _, has := serviceCurve(r, other); has {
+		t.Error("the times of other instances are taken")
+	}
+}
+
 // Files of strangers do not stop the program.
 func TestImpossibleFigures(t *testing.T) {
 	t.Parallel()
