@@ -186,7 +186,7 @@ func serviceCurve(r result.Result, c result.Configuration) (curve queuesim.Servi
 	return curve, has
 }
 
-// servesAlike reports whether the configuration with a name is another one but for its batching.
+// servesAlike reports whether the configuration with a name differs from another one only in its batching.
 func servesAlike(r result.Result, name string, c result.Configuration) bool {
 	if name == c.Name {
 		return true

@@ -33,8 +33,8 @@ func table(pays bool) *adaptive.Table {
 	}
 }
 
-// The wheel of a table begins with the static configuration. Without a table, or if changing does not pay,
-// there is none. A table of another model is refused.
+// The wheel of a table begins with the static configuration. It is nil without a table, and if changing
+// does not pay. A table of another model is refused.
 func TestWheels(t *testing.T) {
 	t.Parallel()
 	s := open(t)

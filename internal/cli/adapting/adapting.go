@@ -25,10 +25,10 @@ func New(messages io.Writer) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "adapt TABLE",
 		Short: "Change the configuration of a model on a running Triton with its load",
-		Long: `Does on a Triton what 'tuner serve --adaptive' does by itself: it counts a model's requests each second, and loads the model with another
+		Long: `Does on a Triton what 'tuner serve --adaptive' does by itself. It counts a model's requests each second. It loads the model with another
 configuration of the table when that is certainly faster at this load. It changes nothing where the table says that changing does not pay.
 TABLE is the file of 'tuner plan --format adaptive'. The server needs --model-control-mode=explicit, and --load-model for the model. The command runs
-until it is interrupted, beside the server in its pod for example. The model keeps the configuration that it has then.`,
+until it is interrupted, such as in the pod of the server. The model keeps the configuration that it has then.`,
 		Example: "  tuner plan out/minilm --traffic week.csv --max-replicas 1 --format adaptive -o adaptive.json\n  tuner adapt adaptive.json --url localhost:8000",
 		Args:    arguments.Usage(cobra.ExactArgs(1)),
 		RunE:    func(cmd *cobra.Command, args []string) error { return run(cmd.Context(), messages, args[0], url) },

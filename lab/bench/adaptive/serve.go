@@ -23,7 +23,7 @@ import (
 	"tuner/runner/load"
 )
 
-// served is what both sides serve.
+// served has the repository and the requests of both sides.
 type served struct {
 	options
 	table      adaptive.Table
