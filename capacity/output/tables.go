@@ -110,11 +110,11 @@ func four(x float64) string {
 // checks compares the simulation with what was measured.
 func checks(p capacity.Plan) table {
 	t := table{columns: []terminal.Column{
-		{Title: "Config"}, {Title: "Load"}, {Title: "Measured p99 ms", Right: true}, {Title: "Simulated p99 ms", Right: true},
+		{Title: "Machine"}, {Title: "Config"}, {Title: "Load"}, {Title: "Measured p99 ms", Right: true}, {Title: "Simulated p99 ms", Right: true},
 	}}
 	for _, c := range p.Configurations {
 		for _, k := range c.Checks {
-			t.rows = append(t.rows, []string{c.Configuration, k.Load.String(), number(1000 * k.Measured), number(1000 * k.Simulated)})
+			t.rows = append(t.rows, []string{c.Type, c.Configuration, k.Load.String(), number(1000 * k.Measured), number(1000 * k.Simulated)})
 		}
 	}
 	return t
