@@ -42,12 +42,13 @@ type options struct {
 	slots    int
 	plain    bool
 	forced   bool
+	threads  bool
 }
 
 func main() { program.Main("adaptive", program.With(define, run)) }
 
 func define(f *program.Flags, o *options) {
-	f.Existing(&o.campaign, "campaign", "out/minilm", "output folder of a campaign that was analyzed")
+	f.Path(&o.campaign, "campaign", "out/minilm", "output folder of a campaign that was analyzed")
 	f.Tuner(&o.tuner)
 	f.Library(&o.library)
 	f.StringVar(&o.traffic, "traffic", "peak 400/s, office hours", "requests of the day, in the forms of `tuner plan --traffic`; its first day counts")
@@ -56,6 +57,7 @@ func define(f *program.Flags, o *options) {
 	f.IntVar(&o.slots, "slots", 24, "number of parts of the day whose latencies are compared")
 	f.BoolVar(&o.plain, "plan", false, "make the table and say whether changing pays, and measure nothing")
 	f.BoolVar(&o.forced, "force", false, "change the configuration even where the plan says that it does not pay: was the plan right?")
+	f.BoolVar(&o.threads, "threads", false, "simulate one instance with all cores against many with one each, and measure nothing")
 	f.Check(func() error {
 		if o.rounds < 1 || o.length < 10*time.Second || o.slots < 1 {
 			return fmt.Errorf("-rounds %d -length %v -slots %d: at least 1 round, 10 s and 1 slot", o.rounds, o.length, o.slots)
@@ -68,6 +70,9 @@ func define(f *program.Flags, o *options) {
 const seed = 1
 
 func run(ctx context.Context, o options, out, messages io.Writer) error {
+	if o.threads {
+		return threads(out)
+	}
 	return program.InFolder("", "bench-adaptive", func(work string) error {
 		t, file, err := table(ctx, o, work)
 		if err != nil {
