@@ -61,20 +61,20 @@ var allowed = map[string][]string{
 	"gate/decide":         {"measure/stats"}, // pure: pairs in, a verdict out
 	"gate/progress":       {"gate", "gate/decide", "measure", "internal/live", "internal/live/noise", "internal/words"},
 	"gate/output":         {"gate", "gate/decide", "spec", "measure", "internal/plotstyle", "internal/terminal", "internal/webpage"},
-	"profile":             {"spec/secrets", "measure/arrivals", "spec/mixture", "model/mix", "profile/campaign", "spec", "spec/knobs", "search", "search/verdict", "runner", "model/modelrepo", "model/modelconfig", "profile/journal", "measure", "engine/api", "model/onnx", "internal/hostinfo", "model/precision", "model/dataset", "runner/payload", "ort/addon"},
-	"profile/preparation": {"profile", "profile/campaign", "profile/dryrun", "profile/progress", "profile/spans", "spec", "search", "profile/journal", "runner", "runner/target", "ort/ortlib", "ort/provider/probe", "model/precision", "model/precision/places", "model/dataset", "internal/hostinfo", "internal/checksum", "internal/exit", "internal/words", "measure", "model/modelconfig", "model/modelrepo", "ort/provider", "ort/addon"}, // checks before a campaign
+	"profile":             {"spec/secrets", "model/isolation", "measure/arrivals", "spec/mixture", "model/mix", "profile/campaign", "spec", "spec/knobs", "search", "search/verdict", "runner", "model/modelrepo", "model/modelconfig", "profile/journal", "measure", "engine/api", "model/onnx", "internal/hostinfo", "model/precision", "model/dataset", "runner/payload", "ort/addon"},
+	"profile/preparation": {"profile", "model/isolation", "profile/campaign", "profile/dryrun", "profile/progress", "profile/spans", "spec", "search", "profile/journal", "runner", "runner/target", "ort/ortlib", "ort/provider/probe", "model/precision", "model/precision/places", "model/dataset", "internal/hostinfo", "internal/checksum", "internal/exit", "internal/words", "measure", "model/modelconfig", "model/modelrepo", "ort/provider", "ort/addon"}, // checks before a campaign
 	"profile/dryrun":      {"profile", "profile/campaign", "spec", "search", "measure"},
 	"profile/spans":       {"profile", "search", "measure", "internal/collector"},                                                          // spans of what an observer sees
 	"profile/progress":    {"profile", "search", "search/verdict", "measure", "internal/live", "internal/live/noise", "internal/terminal"}, // search/verdict: the words of the decision so far
 	"profile/starter":     {"spec/mixture", "profile", "profile/preparation", "spec", "model/modelconfig", "model/onnx", "ort/ortlib", "internal/hostinfo", "ort/addon"},
-	"profile/campaign":    {"internal/hostinfo", "spec/mixture", "model/mix", "spec", "search", "profile/journal", "model/modelconfig", "internal/checksum", "internal/parallel", "ort/addon"}, // meaning of journals; it runs nothing
+	"profile/campaign":    {"internal/hostinfo", "spec/mixture", "model/mix", "model/isolation", "spec", "spec/knobs", "search", "profile/journal", "model/modelconfig", "internal/checksum", "internal/parallel", "ort/addon"}, // meaning of journals; it runs nothing
 	"runner":              {"measure/arrivals", "model/isolation", "engine/api", "runner/load", "runner/wire", "runner/meter", "internal/hostinfo", "measure"},
 	"runner/target":       {"runner", "internal/children", "internal/exit", "engine/api", "spec", "spec/knobs", "search", "profile/journal", "runner/wire", "runner/meter", "measure", "internal/hostinfo", "ort/ortlib", "model/modelrepo", "model/modelconfig", "ort/provider", "ort/addon"},                                                                                                                                                                                                                                                                                                                                                       // modelconfig: what a remote server serves, to be given back
 	"pipeline":            {"analyze", "model/dataset", "export", "internal/checksum", "internal/exit", "internal/terminal", "internal/words", "measure", "profile/journal", "runner/meter", "model/modelconfig", "model/onnx", "ort/ortlib", "model/precision", "model/precision/accuracy", "model/precision/conversion", "model/precision/places", "profile", "profile/campaign", "profile/preparation", "profile/starter", "ort/provider", "ort/provider/probe", "model/framework", "report", "report/formats", "report/html", "report/json", "report/markdown", "report/text", "runner/target", "search", "spec", "pipeline/steps", "ort/addon"}, // the steps use everything but the command line
 	"mcp":                 {"analyze", "export", "internal/children", "internal/terminal", "measure", "model/framework", "model/modelconfig", "model/onnx", "ort/ortlib", "profile/journal", "profile/starter", "report/figures", "report/formats", "report/result", "report/text", "spec", "spec/mixture", "ort/addon"},                                                                                                                                                                                                                                                                                                                             // it reads here, and measures and writes in children
 	"mcp/roots":           {"spec", "spec/paths", "ort/addon"},
 	"pipeline/steps":      {"internal/checksum"},
-	"analyze":             {"search/standings", "search/withheld", "internal/hostinfo", "model/mix", "profile/campaign", "spec", "spec/knobs", "search", "search/posterior", "search/verdict", "profile/journal", "pipeline/steps", "measure", "model/modelconfig", "measure/stats", "model/precision/accuracy", "internal/parallel"},
+	"analyze":             {"model/isolation", "search/standings", "search/withheld", "internal/hostinfo", "model/mix", "profile/campaign", "spec", "spec/knobs", "search", "search/posterior", "search/verdict", "profile/journal", "pipeline/steps", "measure", "model/modelconfig", "measure/stats", "model/precision/accuracy", "internal/parallel"},
 	// spec: Model Analyzer's tags
 	"analyze/imported": {"spec/goals", "analyze", "spec", "measure", "model/modelconfig", "search"},
 	"spec":             {"spec/secrets", "spec/goals", "spec/scale", "search/joint", "measure/arrivals", "spec/traffic", "search", "model/modelconfig", "measure", "model/precision/accuracy", "ort/addon"},
@@ -100,8 +100,8 @@ var allowed = map[string][]string{
 	"search":            {"search/standings", "search/withheld", "search/footprint", "model/mix", "measure/arrivals", "search/posterior", "search/verdict", "measure", "measure/stats"},
 	"search/standings":  {"search", "measure"},
 	"search/withheld":   {"search", "measure"},
-	"search/joint":      {"search", "measure"}, // several models: it knows no other part of a search
-	"search/searchtest": {"search", "search/joint", "measure"},
+	"search/joint":      {"search", "measure"},                                                      // several models: it knows no other part of a search
+	"search/searchtest": {"search", "search/joint", "search/queuesim", "measure", "internal/nodes"}, // laws of servers: it knows no strategy
 	// loads of configurations, one after the other: it does not choose configurations
 	"search/tour": {"search/standings", "search", "measure"},
 	// a model of the server: it knows no strategy
@@ -109,13 +109,13 @@ var allowed = map[string][]string{
 	// what fits: it measures nothing and knows no strategy
 	"search/packing": {"search", "search/queuesim", "measure"},
 	// several models: it knows no strategy of one
-	"search/colocation": {"search/packing", "search/queuesim", "measure"},
+	"search/colocation": {"search/packing", "search/queuesim", "measure", "internal/nodes"}, // nodes: where a division would place models
 	// a strategy of it: service trials of each model are those of the strategy of one
 	"search/colocation/explorer": {"search", "search/colocation", "search/footprint", "search/guided", "search/packing", "search/posterior", "search/queuesim", "search/standings", "search/verdict", "measure", "measure/stats"},
 	// knowledge only: it decides nothing
 	"search/posterior":  {"search/standings", "search/withheld", "search", "search/footprint", "measure", "measure/stats"},
 	"search/verdict":    {"search/standings", "search", "search/posterior", "measure"},
-	"model/isolation":   {"internal/hostinfo", "model/modelconfig"},
+	"model/isolation":   {"internal/hostinfo", "internal/nodes", "model/modelconfig"},
 	"model/modelrepo":   {"model/modelconfig", "internal/checksum", "internal/inside"},
 	"model/modelconfig": {"internal/problems"},
 	"model/onnx":        {"internal/checksum", "internal/inside", "internal/problems"},
@@ -179,7 +179,7 @@ var allowed = map[string][]string{
 	"perf/output":        {"measure/arrivals", "perf", "runner/load", "measure", "runner/payload", "engine/api", "internal/plotstyle"},
 	"perf/view":          {"perf", "perf/output", "perf/paflags", "internal/terminal"},
 	"runner/payload":     {"engine/api", "model/dataset", "model/onnx", "model/modelconfig"},
-	"profile/journal":    {"internal/hostinfo", "measure", "model/mix", "model/precision/accuracy", "internal/parallel", "internal/words", "ort/addon"},
+	"profile/journal":    {"internal/hostinfo", "model/isolation", "measure", "model/mix", "model/precision/accuracy", "internal/parallel", "internal/words", "ort/addon"},
 	"measure":            {"measure/stats"},
 	"measure/stats":      {},
 	// schedules alone: it sends nothing
@@ -215,6 +215,7 @@ var allowed = map[string][]string{
 	"ort/provider":             {},             // a table without imports
 	"ort/sessionoption":        {},             // a table without imports
 	"model/precision/recipe":   {"model/onnx"}, // a table whose rows rewrite models
+	"internal/nodes":           {},             // numbers alone: it knows no processor
 	"internal/overlay":         {},
 	"ort/provider/probe":       {"internal/children", "internal/hostinfo", "ort/ortlib", "search", "model/modelconfig", "ort/addon"}, // the facts of a space; graph levels
 	"ort/provider/probe/child": {"ort/provider/probe", "ort", "ort/addon", "model/modelconfig"},                                      // ort: it runs in a process of its own

@@ -11,11 +11,11 @@ import (
 
 // Core is a processor (hardware thread) on which a process may run.
 type Core struct {
-	ID int
-	// Sibling is the lowest processor of the physical core; ID itself if that is unknown. Processors
-	// with the same sibling share its units.
-	Sibling int
-	Node    int // NUMA node with the memory near it; 0 on a machine without nodes
+	ID int `json:"id"` // number that the kernel gives it
+	// lowest processor of the physical core; the processor itself if that is unknown. Processors with
+	// the same sibling share its units
+	Sibling int `json:"sibling"`
+	Node    int `json:"node"` // NUMA node with the memory near it; 0 on a machine without nodes
 }
 
 // Cores returns the processors on which this process may run. Neighbours in the list are near each

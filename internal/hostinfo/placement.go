@@ -51,7 +51,7 @@ func readPlacement(root fs.FS, environment func(string) string, hostname func() 
 	p := Placement{
 		Node: environment(EnvNode), InstanceType: environment(EnvInstanceType), Image: digestOf(environment(EnvImage)),
 		BootID: readLine(root, "proc/sys/kernel/random/boot_id"),
-		CPUs:   formatCPUList(h.CPU.Allowed), Quota: h.CPU.Quota, Memory: h.Memory.Limit,
+		CPUs:   FormatCPUs(h.CPU.Allowed), Quota: h.CPU.Quota, Memory: h.Memory.Limit,
 	}
 	if isContainer(root, environment) {
 		return p
@@ -97,8 +97,8 @@ func digestOf(reference string) string {
 	return ""
 }
 
-// formatCPUList is the reverse of parseCPUList, for ascending numbers.
-func formatCPUList(cpus []int) string {
+// FormatCPUs writes ascending numbers of processors as the kernel lists them: 0-3,8.
+func FormatCPUs(cpus []int) string {
 	var parts []string
 	for i := 0; i < len(cpus); {
 		last := i

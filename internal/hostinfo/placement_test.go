@@ -99,7 +99,7 @@ func FuzzFormatCPUList(f *testing.F) {
 		}
 		slices.Sort(cpus)
 		cpus = slices.Compact(cpus)
-		again, err := parseCPUList(formatCPUList(cpus))
+		again, err := parseCPUList(FormatCPUs(cpus))
 		if err != nil || !slices.Equal(again, cpus) {
 			t.Errorf("%v became %v (%v)", cpus, again, err)
 		}

@@ -2,8 +2,9 @@
 // (Divide), makes a host policy of a model's cores (NewPolicy), and lets the instances in a model's
 // configuration work by it (Bind). A caller passes the same policies to the server (runner.Job):
 //
-//	policies, unbound, err := isolation.Policies([]int{2, 6}) // 2 cores for the first model
-//	config, err := isolation.Bind(c, policies[0])              // for each model
+//	machine, unbound, err := isolation.ThisMachine()
+//	policies, err := machine.Policies([]int{2, 6}) // 2 cores for the first model
+//	config, err := isolation.Bind(c, policies[0])  // for each model
 //
 // Only instances are bound: their threads, and those that ONNX Runtime starts for them. The threads
 // that a server has in common, which read requests and write answers, run on any core.
@@ -12,13 +13,13 @@
 package isolation
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
 	"strings"
 
 	"tuner/internal/hostinfo"
+	"tuner/internal/nodes"
 	"tuner/model/modelconfig"
 	"tuner/model/modelconfig/configpb"
 	"tuner/ort/sessionoption"
@@ -38,10 +39,8 @@ type Policy struct {
 // in which neighbours are near each other. No core is given twice. The error names counts that the
 // machine cannot give.
 //
-// The model with the most cores chooses first. It takes them from the NUMA node with the fewest free
-// cores that are enough, and only from several nodes if no node has enough. So as few models as
-// possible straddle nodes. Within a node cores are given in order, so that models with an even
-// number of processors get whole physical cores.
+// As few models as possible straddle NUMA nodes (nodes.Place). Within a node cores are given in order,
+// the most cores first, so that models with an even number of processors get whole physical cores.
 func Divide(cores []hostinfo.Core, counts []int) ([][]hostinfo.Core, error) {
 	asked := 0
 	for i, n := range counts {
@@ -53,79 +52,87 @@ func Divide(cores []hostinfo.Core, counts []int) ([][]hostinfo.Core, error) {
 	if asked > len(cores) {
 		return nil, fmt.Errorf("cannot give %d models %d cores: there are %d", len(counts), asked, len(cores))
 	}
-	order := make([]int, len(counts))
-	for i := range order {
-		order[i] = i
+	by := byNode(cores)
+	free := make([]int, len(by))
+	for i, node := range by {
+		free[i] = len(node)
 	}
-	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(counts[b], counts[a]) })
-	free := byNode(cores)
 	divided := make([][]hostinfo.Core, len(counts))
-	for _, i := range order {
-		divided[i], free = take(free, counts[i])
+	for i, shares := range nodes.Place(free, counts) {
+		for _, s := range shares {
+			divided[i] = append(divided[i], by[s.Node][s.From:s.From+s.Count]...)
+		}
 	}
 	return divided, nil
 }
 
-// Policies divides the cores of this machine among models, as Divide does, and returns the host policy
-// of each. On a machine with several NUMA nodes they also bind memory. unbound is the reason why they
-// do not, if the system forbids it; otherwise it is "".
-func Policies(counts []int) (policies []Policy, unbound string, err error) {
-	cores, err := hostinfo.Cores()
-	if err != nil {
-		return nil, "", err
+// Machine is what the models of a server divide among them.
+type Machine struct {
+	// processors on which the server may run, in the order of nodes and physical cores
+	Cores []hostinfo.Core `json:"cores"`
+	// the memory of a model whose processors are all of one node comes from there
+	BindsMemory bool `json:"binds_memory,omitempty"`
+}
+
+// ThisMachine returns the machine of this process. On one with several NUMA nodes the policies also bind
+// memory. unbound is the reason why they do not, if the system forbids it; otherwise it is "".
+func ThisMachine() (m Machine, unbound string, err error) {
+	if m.Cores, err = hostinfo.Cores(); err != nil {
+		return m, "", err
 	}
-	divided, err := Divide(cores, counts)
-	if err != nil {
-		return nil, "", err
-	}
-	bindsMemory := len(byNode(cores)) > 1
-	if bindsMemory {
+	if m.BindsMemory = len(byNode(m.Cores)) > 1; m.BindsMemory {
 		if err := hostinfo.BindsMemory(); err != nil {
-			bindsMemory, unbound = false, err.Error()
+			m.BindsMemory, unbound = false, err.Error()
 		}
 	}
-	for _, own := range divided {
-		policies = append(policies, NewPolicy(own, bindsMemory))
+	return m, unbound, nil
+}
+
+// Nodes returns the number of processors of each NUMA node.
+func (m Machine) Nodes() []int {
+	var list []int
+	for _, node := range byNode(m.Cores) {
+		list = append(list, len(node))
 	}
-	return policies, unbound, nil
+	return list
+}
+
+// Policies divides the processors among models, as Divide does, and returns the host policy of each.
+func (m Machine) Policies(counts []int) ([]Policy, error) {
+	divided, err := Divide(m.Cores, counts)
+	if err != nil {
+		return nil, err
+	}
+	var policies []Policy
+	for _, own := range divided {
+		policies = append(policies, NewPolicy(own, m.BindsMemory))
+	}
+	return policies, nil
+}
+
+// String lists the processors for people, those of each node: "0-3,8-11".
+func (m Machine) String() string {
+	var parts []string
+	for _, node := range byNode(m.Cores) {
+		parts = append(parts, NewPolicy(node, false).List())
+	}
+	text := strings.Join(parts, " and ")
+	if m.BindsMemory {
+		text += ", with memory of their nodes"
+	}
+	return text
 }
 
 // byNode splits a list of cores into those of each node.
 func byNode(cores []hostinfo.Core) [][]hostinfo.Core {
-	var nodes [][]hostinfo.Core
+	var list [][]hostinfo.Core
 	for i, c := range cores {
 		if i == 0 || c.Node != cores[i-1].Node {
-			nodes = append(nodes, nil)
+			list = append(list, nil)
 		}
-		nodes[len(nodes)-1] = append(nodes[len(nodes)-1], c)
+		list[len(list)-1] = append(list[len(list)-1], c)
 	}
-	return nodes
-}
-
-// take takes n cores from nodes. It returns the cores that stay free, by node.
-func take(nodes [][]hostinfo.Core, n int) (taken []hostinfo.Core, free [][]hostinfo.Core) {
-	best := -1
-	for i, node := range nodes {
-		if len(node) >= n && (best < 0 || len(node) < len(nodes[best])) {
-			best = i
-		}
-	}
-	free = slices.Clone(nodes)
-	if best >= 0 {
-		free[best] = nodes[best][n:]
-		return nodes[best][:n:n], free
-	}
-	// from the fullest nodes, so that there are few of them
-	order := make([]int, len(nodes))
-	for i := range order {
-		order[i] = i
-	}
-	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(len(nodes[b]), len(nodes[a])) })
-	for _, i := range order {
-		k := min(n-len(taken), len(nodes[i]))
-		taken, free[i] = append(taken, nodes[i][:k]...), nodes[i][k:]
-	}
-	return taken, free
+	return list
 }
 
 // NewPolicy returns the host policy of a model's cores. Its name is made of the cores, so that
@@ -158,6 +165,9 @@ func (p Policy) ranges() string {
 	}
 	return strings.Join(ranges, ",")
 }
+
+// List returns the cores as the kernel lists them: 0-3,8.
+func (p Policy) List() string { return hostinfo.FormatCPUs(p.Cores) }
 
 // Options returns the values of tritonserver's option --host-policy that define the policy. Each has
 // the form <name>,<setting>=<value> (Triton: docs/user_guide/optimization.md).

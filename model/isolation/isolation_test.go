@@ -1,6 +1,7 @@
 package isolation
 
 import (
+	"encoding/json"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -106,6 +107,49 @@ func TestDivideGivesNoCoreTwice(t *testing.T) {
 		if len(nodes) > 1 && counts[largest] <= len(roomiest) {
 			t.Fatalf("%v on %v: the largest share has %d nodes", counts, cores, len(nodes))
 		}
+	}
+}
+
+// A machine with two nodes: a model whose processors are all of one node gets its memory from there.
+func TestMachine(t *testing.T) {
+	t.Parallel()
+	m := Machine{Cores: machine(2, 2), BindsMemory: true}
+	if diff := cmp.Diff([]int{4, 4}, m.Nodes()); diff != "" {
+		t.Errorf("nodes (-want +got):\n%s", diff)
+	}
+	if got := m.String(); got != "0-1,4-5 and 2-3,6-7, with memory of their nodes" {
+		t.Errorf("the machine is described as %q", got)
+	}
+	for _, c := range []struct {
+		counts []int
+		want   []string // options of each policy
+	}{
+		{[]int{4, 4}, []string{"cores_0-1_4-5,cpu-cores=0-1,4-5 cores_0-1_4-5,numa-node=0", "cores_2-3_6-7,cpu-cores=2-3,6-7 cores_2-3_6-7,numa-node=1"}},
+		// 6 processors are of two nodes
+		{[]int{6, 2}, []string{"cores_0-2_4-6,cpu-cores=0-2,4-6", "cores_3-3_7-7,cpu-cores=3-3,7-7 cores_3-3_7-7,numa-node=1"}},
+	} {
+		policies, err := m.Policies(c.counts)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, p := range policies {
+			got = append(got, strings.Join(p.Options(), " "))
+		}
+		if diff := cmp.Diff(c.want, got); diff != "" {
+			t.Errorf("%v (-want +got):\n%s", c.counts, diff)
+		}
+	}
+	if _, err := m.Policies([]int{8, 1}); err == nil {
+		t.Error("9 of 8 processors are given")
+	}
+	text, err := json.Marshal(m)
+	var again Machine
+	if err == nil {
+		err = json.Unmarshal(text, &again)
+	}
+	if diff := cmp.Diff(m, again); err != nil || diff != "" {
+		t.Errorf("after a journal: %v (-want +got):\n%s", err, diff)
 	}
 }
 
