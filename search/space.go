@@ -99,9 +99,11 @@ func (a LoadAxis) Last() float64 { return a.Levels[len(a.Levels)-1] }
 
 // Facts are the facts about model and machine that the folding rules need.
 type Facts struct {
-	Cores      int  // usable cores; 0 unknown
-	Batching   bool // every input and output has a symbolic first dimension, and the default configuration batches
-	TritonOnly bool // deploy_target triton: keep only knobs that a stock Triton honours
+	Cores int // usable cores; 0 unknown
+	// Nodes are the processors of each NUMA node that several models may divide; empty if they share all.
+	Nodes      []int `json:",omitempty"`
+	Batching   bool  // every input and output has a symbolic first dimension, and the default configuration batches
+	TritonOnly bool  // deploy_target triton: keep only knobs that a stock Triton honours
 	// BaseMaxBatchSize and BaseInstances are the default configuration's, for candidates that do
 	// not set those knobs. 0 stands for the values of Triton's auto-completion: 4 and 2.
 	BaseMaxBatchSize int

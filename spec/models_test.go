@@ -65,6 +65,51 @@ func TestProfileOfSeveralModels(t *testing.T) {
 }
 
 // Names swapped in the file are names swapped in the space, and nothing else.
+// Cores of their own are a knob of the server with all divisions of the machine's cores.
+func TestIsolation(t *testing.T) {
+	t.Parallel()
+	const three = twoModels + "  images: {model: cnn.onnx, load: {request_rate: 9}, constraints: {latency_p99: 9ms}}\n"
+	for _, c := range []struct {
+		text   string
+		cores  int
+		values []search.Value // nil: no knob
+		err    string         // of CheckCores
+	}{
+		{twoModels, 2, nil, ""},
+		{twoModels + "isolation: shared\n", 2, nil, ""},
+		{twoModels + "isolation: [shared, cores]\n", 2, []search.Value{"shared", "cores:1,1"}, ""},
+		{twoModels + "isolation: cores\n", 4, []search.Value{"cores:1,3", "cores:2,2", "cores:3,1"}, ""},
+		{three + "isolation: [cores, shared]\n", 4, []search.Value{"cores:1,1,2", "cores:1,2,1", "cores:2,1,1", "shared"}, ""},
+		{three + "isolation: cores\n", 2, nil, "work/profile.yaml: isolation: 3 models cannot have cores of their own, since this machine has 2; write isolation: shared"},
+		// 511 over 2 = 130,305
+		{three + "isolation: cores\n", 512, nil, "work/profile.yaml: isolation: 512 cores can be divided among 3 models in more than 65536 ways; write isolation: shared, or serve fewer models together"},
+	} {
+		p := parseModels(t, c.text)
+		err := p.CheckCores(c.cores)
+		if got := fmt.Sprint(err); err != nil && got != c.err || err == nil && c.err != "" {
+			t.Errorf("%s on %d cores: error %v, want %q", c.text, c.cores, err, c.err)
+		}
+		if c.err != "" {
+			continue
+		}
+		facts := search.Facts{Cores: c.cores, Parts: map[string]search.Facts{}}
+		for _, name := range p.ModelNames() {
+			facts.Parts[name] = search.Facts{Cores: c.cores, Batching: true}
+		}
+		s := p.Space(facts)
+		var values []search.Value
+		if len(s.Server) > 0 {
+			values = s.Server[0].Values
+		}
+		if diff := cmp.Diff(c.values, values); diff != "" || len(s.Server) > 1 {
+			t.Errorf("%s on %d cores (-want +got):\n%s", c.text, c.cores, diff)
+		}
+		if v, _ := s.Candidates().First(); len(c.values) > 0 && s.Value(v, search.KnobIsolation) != c.values[0] {
+			t.Errorf("%s: the first candidate is %s", c.text, v)
+		}
+	}
+}
+
 func TestSwappedNamesChangeOnlyNames(t *testing.T) {
 	t.Parallel()
 	keys := func(text string) string {

@@ -54,7 +54,8 @@ type Profile struct {
 	Models []Profile
 	// Scales are the factors of the traffic of several models, ascending.
 	Scales []float64
-	// Isolation lists the values of the knob for several models; empty for the default, shared.
+	// Isolation says how several models share the cores: search.IsolationShared, IsolationCores, or both;
+	// empty for the default, shared.
 	Isolation []search.Value
 }
 

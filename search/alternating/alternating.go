@@ -167,16 +167,20 @@ type move struct {
 	far     int // steps in the lists of values
 }
 
-// neighbours lists the configurations that differ from home in a few knobs of one model: first those
-// with fewer changes, then those of the model that limits, then the nearest values.
+// neighbours lists the configurations that differ from home in a few knobs of one model, or of the server:
+// first those with fewer changes, then those of the model that limits, then the nearest values.
 func (a *Alternating) neighbours(home standings.Standing) []search.Candidate {
 	var moves []move
 	seen := map[string]bool{home.Candidate.Key(): true}
+	space, base := a.settings.Space, a.inSpace(home.Candidate)
+	isolation := space.Value(base, search.KnobIsolation)
 	for turn, part := range a.turns(home) {
-		own := home.Candidate.Of(part.Model)
+		own := base.Of(part.Model)
 		for _, m := range movesOf(part.Space, own) {
-			m.Candidate, m.turn = a.settings.Space.Joined(home.Candidate, part.Model, m.Candidate), turn
-			if key := m.Key(); !seen[key] {
+			m.Candidate, m.turn = space.Joined(base, part.Model, m.Candidate), turn
+			// a server that shares its cores is the same with and without the setting
+			isSame := part.Model == "" && space.Value(m.Candidate, search.KnobIsolation) == isolation
+			if key := m.Key(); !seen[key] && !isSame {
 				seen[key] = true
 				moves = append(moves, m)
 			}
@@ -192,9 +196,26 @@ func (a *Alternating) neighbours(home standings.Standing) []search.Candidate {
 	return list
 }
 
+// inSpace returns a configuration with cores divided as the space allows: the default shares them, also where the
+// space does not.
+func (a *Alternating) inSpace(c search.Candidate) search.Candidate {
+	space := a.settings.Space
+	for _, k := range space.Server {
+		if n := len(k.Values); n > 0 && !slices.Contains(k.Values, space.Value(c, k.Name)) {
+			middle := search.Setting{Knob: k.Name, Value: k.Values[n/2]}
+			c = space.Joined(c, "", search.NewCandidate(middle))
+		}
+	}
+	return c
+}
+
 // turns lists the models. The one whose limits are missed at the lowest load above home's comes first.
+// The server's own knobs are a part without a name, the last one.
 func (a *Alternating) turns(home standings.Standing) []search.Part {
 	parts := slices.Clone(a.settings.Space.Parts)
+	if server := a.settings.Space.Server; len(server) > 0 {
+		parts = append(parts, search.Part{Space: search.Space{Knobs: server}})
+	}
 	at := map[string]float64{}
 	for _, p := range a.ledger.Points(home.Candidate) {
 		for _, m := range p.Misses {

@@ -39,8 +39,16 @@ func (m machine) service(model string, c search.Candidate) time.Duration {
 // latency of a model at a scale; an hour where the cores are full.
 func (m machine) latency(model string, c search.Candidate, load measure.Load) time.Duration {
 	busy := 0.0
+	own, _ := c.Get(search.KnobIsolation)
+	_, isDivided := own.Divided()
 	for name := range m.work {
+		if isDivided && name != model {
+			continue
+		}
 		busy += load.Of(name).RequestRate * m.service(name, c.Of(name)).Seconds() / cores
+	}
+	if isDivided {
+		busy *= cores // it has one of them
 	}
 	if busy >= 1 {
 		return 10 * time.Second
@@ -95,7 +103,7 @@ func newMachine(t *testing.T, encoder, ranker time.Duration, budget search.Budge
 	for level := 0.25; level <= 8; level *= 1.0443 {
 		scales = append(scales, level)
 	}
-	space, err := joint.Space([]search.Part{part("encoder", 60), part("ranker", 400)}, nil, scales, cores)
+	space, err := joint.Space([]search.Part{part("encoder", 60), part("ranker", 400)}, nil, scales, search.Facts{Cores: cores})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -196,7 +204,7 @@ func (m machine) more(t *testing.T, rate float64) machine {
 	third := search.Part{Model: "logger", Space: search.Space{
 		Load: search.LoadAxis{Rate: true, Levels: []float64{rate}, BatchSize: 1}, Facts: search.Facts{Cores: cores, Batching: true, Precisions: []string{"fp32"}},
 	}}
-	space, err := joint.Space(append(m.settings.Space.Parts, third), nil, m.settings.Space.Load.Levels, cores)
+	space, err := joint.Space(append(m.settings.Space.Parts, third), nil, m.settings.Space.Load.Levels, search.Facts{Cores: cores})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -228,5 +236,50 @@ func TestThirdModelWithoutTraffic(t *testing.T) {
 	x, y := a.SoFar().Answer(), b.SoFar().Answer()
 	if x == nil || y == nil || x.Candidate.Key() != y.Candidate.Key() || x.Load.Scale != y.Load.Scale {
 		t.Errorf("the answer is %+v with the third model, want %+v", y, x)
+	}
+}
+
+// divided returns the machine with the choice to divide its two cores. A model on a core of its own does not
+// wait for the other one.
+func (m machine) divided(t *testing.T, values ...search.Value) machine {
+	t.Helper()
+	server := []search.Knob{{Name: search.KnobIsolation, Scope: search.ScopePool, Values: values}}
+	space, err := joint.Space(m.settings.Space.Parts, server, m.settings.Space.Load.Levels, search.Facts{Cores: cores})
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.settings.Space = space
+	return m
+}
+
+// A division of the cores is a neighbour like any other, also if the profile does not list shared cores, which
+// the default has. Shared ones are not measured a second time.
+func TestDividesCores(t *testing.T) {
+	t.Parallel()
+	for _, values := range [][]search.Value{{search.IsolationShared, search.DividedCores([]int{1, 1})}, {search.DividedCores([]int{1, 1})}} {
+		m := newMachine(t, 10*time.Millisecond, time.Millisecond, search.Budget{Trials: 40}).divided(t, values...)
+		p, events := m.run(t, false)
+		answer := p.SoFar().Answer()
+		if answer == nil {
+			t.Errorf("%v: no answer after %d trials", values, len(events))
+			continue
+		}
+		tried, shared := 0, 0
+		for _, e := range events {
+			if v, _ := e.Trial.Candidate.Get(search.KnobIsolation); v == "cores:1,1" {
+				tried++
+			} else if e.Trial.Phase == search.PhaseSearch {
+				shared++
+			}
+			if e.Trial.Candidate.Key() == "isolation=shared" {
+				t.Error("the default is measured again under another name")
+			}
+		}
+		if tried == 0 || shared > 0 != (len(values) > 1) {
+			t.Errorf("%v: of %d trials %d divide the cores, and %d share them beside the default", values, len(events), tried, shared)
+		}
+		if got, best := answer.Load.Level(), m.best(); got > best {
+			t.Errorf("%v: the answer's scale is %.3f after %d trials (%s), the best is %.3f", values, got, len(events), answer.Candidate, best)
+		}
 	}
 }

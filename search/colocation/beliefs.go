@@ -74,7 +74,7 @@ func (x *Search) position(model int) int {
 // site returns a model's site in a cell.
 func (x *Search) site(model int, c Cell) site {
 	option := x.settings.Models[model].Options[c.Options[model]]
-	s := site{option: c.Options[model], cores: c.of(model), pool: option.Pool, doubt: option.Doubt}
+	s := site{option: c.Options[model], cores: c.of(model), nodes: x.nodesOf(model, c.Cores), pool: option.Pool, doubt: option.Doubt}
 	if key := c.key(); x.trials[key] > 0 {
 		s.cell = key
 	}

@@ -65,7 +65,7 @@ func (x *Search) ranking(model, cores int) []ranked {
 		if !option.fits(cores) || x.isBroken(model, o) {
 			continue
 		}
-		believed, p := x.believe(model, site{option: o, cores: cores, pool: option.Pool, doubt: option.Doubt}), x.predict(model, o, own)
+		believed, p := x.believe(model, site{option: o, cores: cores, nodes: x.leastNodes(cores), pool: option.Pool, doubt: option.Doubt}), x.predict(model, o, own)
 		r := ranked{o, p.highest(believed.mean), p.highest(believed.mean - hope*believed.deviation)}
 		if !math.IsInf(r.hopeful, -1) {
 			list = append(list, r)
@@ -114,7 +114,8 @@ func (x *Search) highest(model, cores int, isHopeful bool) float64 {
 	return math.Exp(best)
 }
 
-// spread gives cores that are left over to the models in turn: they may have an option for them.
+// spread gives cores that are left over to the models in turn: they may have an option for them. A model whose
+// cores then straddle NUMA nodes has its turn only if no other model's stay on one.
 func (x *Search) spread(cores []int) []int {
 	cores = slices.Clone(cores)
 	left := x.settings.Cores
@@ -122,7 +123,16 @@ func (x *Search) spread(cores []int) []int {
 		left -= c
 	}
 	for k := 0; left > 0 && len(x.models) > 0; k, left = k+1, left-1 {
-		cores[x.models[k%len(x.models)]]++
+		next, least := 0, math.MaxInt
+		for step := range x.models {
+			i := x.models[(k+step)%len(x.models)]
+			cores[i]++
+			if n := x.straddling(cores); n < least {
+				next, least = i, n
+			}
+			cores[i]--
+		}
+		cores[next]++
 	}
 	return cores
 }

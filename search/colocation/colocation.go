@@ -69,8 +69,10 @@ func (o Option) fits(cores int) bool { return cores == 0 || o.needs() <= cores }
 
 // Settings are the inputs of a search.
 type Settings struct {
-	Models     []Model
-	Cores      int
+	Models []Model
+	Cores  int
+	// Nodes are the processors of each NUMA node, at least Cores together; empty: one node has all.
+	Nodes      []int
 	IsShared   bool // cells on shared cores are allowed
 	IsDivided  bool // cells on divided cores are
 	Confidence float64

@@ -11,6 +11,7 @@ import (
 type site struct {
 	option int
 	cores  int // 0: shared
+	nodes  int // NUMA nodes over which its cores lie; 0: shared
 	pool   string
 	cell   string  // key of the whole cell; "" for a cell that is not measured
 	doubt  float64 // of the pool's times (Option.Doubt)
@@ -38,7 +39,8 @@ func (d Deviations) kernel(a, b site) float64 {
 	if (a.cores == 0) == (b.cores == 0) {
 		k += d.Isolation * d.Isolation
 	}
-	if a.cores == b.cores {
+	isSamePlace := a.cores == b.cores && a.nodes == b.nodes
+	if isSamePlace {
 		k += d.Cores * d.Cores
 	}
 	if a.pool == b.pool {
@@ -46,7 +48,7 @@ func (d Deviations) kernel(a, b site) float64 {
 	}
 	if a.option == b.option {
 		k += d.Option * d.Option
-		if a.cores == b.cores {
+		if isSamePlace {
 			k += d.Site * d.Site
 		}
 	}

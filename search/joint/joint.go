@@ -32,12 +32,12 @@ type candidatesOf struct {
 	isFixed bool
 }
 
-// Space returns the space of several models on one server with usable cores. Its knobs are the
+// Space returns the space of several models on one server, of whose machine facts has the cores. Its knobs are the
 // server's own, and those of all models with their names. Its load axis has the scales at which the
 // models' traffic is multiplied: levels are ascending, above 0. The load of a part has one level, at
 // which the model's traffic has scale 1.
-func Space(parts []search.Part, server []search.Knob, scales []float64, cores int) (search.Space, error) {
-	s := search.Space{Parts: slices.Clone(parts), Facts: search.Facts{Cores: cores}, Server: server, Knobs: slices.Clone(server)}
+func Space(parts []search.Part, server []search.Knob, scales []float64, facts search.Facts) (search.Space, error) {
+	s := search.Space{Parts: slices.Clone(parts), Facts: search.Facts{Cores: facts.Cores, Nodes: facts.Nodes}, Server: server, Knobs: slices.Clone(server)}
 	var loads []measure.Part
 	for _, p := range parts {
 		for _, k := range p.Space.Knobs {

@@ -33,7 +33,7 @@ func partOf(model string, rate float64) search.Part {
 
 func together(t *testing.T, parts ...search.Part) search.Space {
 	t.Helper()
-	s, err := joint.Space(parts, nil, []float64{0.5, 1, 2}, 2)
+	s, err := joint.Space(parts, nil, []float64{0.5, 1, 2}, search.Facts{Cores: 2})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,6 +3,8 @@ package searchtest
 import (
 	"math"
 	"math/rand/v2"
+
+	"tuner/internal/nodes"
 )
 
 // Colocated is a server in closed form with several models. Each serves an open loop in one of its
@@ -23,6 +25,14 @@ type Colocated struct {
 	// its own for each setting and number of cores.
 	Unknown float64
 	Seed    uint64
+	// Nodes are the processors of each NUMA node; empty: one has all. Remote is the relative time that a batch
+	// takes longer for each node beyond one on which the model's own cores are.
+	Nodes  []int
+	Remote float64
+	// Queue: the latencies follow from queuesim instead of the formula.
+	Queue bool
+
+	model int // index of the first model, where a part of them is looked at
 }
 
 // Law is one model.
@@ -55,6 +65,16 @@ func (c Colocated) Time(model int, x Setting, batch float64, busy int) float64 {
 // P99 returns the latencies of all models at a scale, in s. cores are those of each; nil: all share all
 // of them. +Inf: beyond the capacity.
 func (c Colocated) P99(settings []Setting, cores []int, scale float64) []float64 {
+	if c.Queue {
+		var p99 []float64
+		for _, r := range c.simulated(settings, cores, scale, func(int) int { return truthRequests }, c.Seed) {
+			if r.Throughput == 0 {
+				r.P99 = math.Inf(1)
+			}
+			p99 = append(p99, r.P99)
+		}
+		return p99
+	}
 	busy := make([]float64, len(settings)) // cores, mean
 	for i, x := range settings {
 		busy[i] = c.busy(i, x, scale)
@@ -67,7 +87,7 @@ func (c Colocated) P99(settings []Setting, cores []int, scale float64) []float64
 				others += busy[j]
 			}
 		}
-		slow := (1 + c.Interference*others/float64(c.Cores)) * c.unknown(i, x, cores)
+		slow := (1 + c.Interference*others/float64(c.Cores)) * c.unknown(i, x, cores) * c.remote(i, cores)
 		own := float64(x.Instances * x.Threads)
 		asked, on := own+others, float64(c.Cores) // all have the same share of what they ask for
 		if cores != nil {
@@ -85,8 +105,16 @@ func (c Colocated) unknown(model int, x Setting, cores []int) float64 {
 	if cores != nil {
 		own = cores[model]
 	}
-	seed := uint64(model)<<48 | uint64(x.Threads)<<36 | uint64(x.Instances)<<24 | uint64(x.MaxBatch)<<12 | uint64(own)<<6 | uint64(x.Work*32)
+	seed := uint64(c.model+model)<<48 | uint64(x.Threads)<<36 | uint64(x.Instances)<<24 | uint64(x.MaxBatch)<<12 | uint64(own)<<6 | uint64(x.Work*32)
 	return math.Exp(c.Unknown * rand.New(rand.NewPCG(c.Seed, seed)).NormFloat64())
+}
+
+// remote returns the factor for cores of a model's own on several nodes.
+func (c Colocated) remote(model int, cores []int) float64 {
+	if cores == nil || len(c.Nodes) < 2 {
+		return 1
+	}
+	return 1 + c.Remote*float64(len(nodes.Place(c.Nodes, cores)[model])-1)
 }
 
 // batch returns the mean batch at a rate, so that k instances with batches of b keep up with it:

@@ -1,6 +1,7 @@
 package searchtest
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -17,8 +18,9 @@ type Company struct {
 	// Precise are the models that may also be served as int8, which takes 0.6 of the time.
 	Precise []bool
 	Batches []int // values of max_batch_size
-	// Divides offers cores of their own to the models, beside shared ones.
-	Divides                     bool
+	// Divides offers cores of their own to the models, beside shared ones. DividesOnly offers no shared ones.
+	Divides, DividesOnly        bool
+	PerOctave                   int // levels in a doubling of the scale; 0: 16, as in profiles
 	Launch, Reconfigure, WarmUp time.Duration
 	// CurveNoise is the standard deviation of the logarithm of a batch's time in service trials.
 	CurveNoise float64
@@ -50,8 +52,8 @@ func NewCompany(models int, seed uint64) Company {
 // ModelName returns the name of a model of a Company.
 func ModelName(i int) string { return fmt.Sprintf("model%d", i+1) }
 
-// scaleStep is the ratio of two neighbouring scales, as in profiles.
-var scaleStep = math.Exp2(1.0 / 16)
+// perOctave is the number of levels in a doubling of the scale, as in profiles.
+const perOctave = 16
 
 // Settings returns the settings of a campaign: the largest scale within the limits of all models, of
 // scales from 1/16 to 16.
@@ -63,15 +65,19 @@ func (c Company) Settings(b search.Budget) (search.Settings, error) {
 		limits = append(limits, AtMost(measure.LatencyP99.Of(ModelName(i)), l.P99))
 	}
 	var server []search.Knob
-	if c.Divides {
-		values := append([]search.Value{search.IsolationShared}, joint.Divisions(len(c.Laws), c.Cores)...)
+	if c.Divides || c.DividesOnly {
+		values := joint.Divisions(len(c.Laws), c.Cores)
+		if !c.DividesOnly {
+			values = append([]search.Value{search.IsolationShared}, values...)
+		}
 		server = []search.Knob{{Name: search.KnobIsolation, Scope: search.ScopePool, Values: values}}
 	}
 	var scales []float64
-	for level := 1.0 / 16; level <= 16; level *= scaleStep {
+	step := math.Exp2(1 / float64(cmp.Or(c.PerOctave, perOctave)))
+	for level := 1.0 / 16; level <= 16; level *= step {
 		scales = append(scales, level)
 	}
-	space, err := joint.Space(parts, server, scales, c.Cores)
+	space, err := joint.Space(parts, server, scales, search.Facts{Cores: c.Cores, Nodes: c.Nodes})
 	return search.Settings{
 		Space: space, Goal: search.Goal{Objective: search.Objective{Terms: []search.Term{{Metric: measure.Scale, Weight: 1}}}, Constraints: limits},
 		Budget: b, Seed: 1 + c.Seed, Window: time.Second,
@@ -184,6 +190,9 @@ func (s *companySession) trial(c Company, t search.Trial) search.Event {
 
 // windows returns the windows of a trial of all models. All latencies of a model are its p99.
 func (c Company) windows(t search.Trial, trial int) []measure.Window {
+	if c.Queue {
+		return c.queueWindows(t, trial)
+	}
 	settings, cores := c.Cell(t.Candidate)
 	var list []measure.Window
 	latencies := make([]measure.Histogram, len(c.Laws))
@@ -196,6 +205,22 @@ func (c Company) windows(t search.Trial, trial int) []measure.Window {
 			list = append(list, measure.Window{
 				Model: ModelName(i), Duration: windowLength, Requests: n, Inferences: n, Scheduled: n,
 				Sub: []measure.SubWindow{{Requests: sampled, Latency: latencies[i]}},
+			})
+		}
+	}
+	return list
+}
+
+// queueWindows returns the windows of a trial of all models whose latencies are simulated.
+func (c Company) queueWindows(t search.Trial, trial int) []measure.Window {
+	settings, cores := c.Cell(t.Candidate)
+	var list []measure.Window
+	for k := range t.Windows {
+		for i, latencies := range c.observed(trial*search.MostWindows+k, settings, cores, t.Load.Scale, t.Window.Seconds()) {
+			n := latencies.Count()
+			list = append(list, measure.Window{
+				Model: ModelName(i), Start: time.Duration(k) * t.Window, Duration: t.Window, Requests: n, Inferences: n, Scheduled: n,
+				Sub: []measure.SubWindow{{Requests: n, Duration: t.Window, Latency: latencies, Sum: time.Duration(n) * latencies.Mean()}},
 			})
 		}
 	}
@@ -241,23 +266,13 @@ func (c Company) Carries(of search.Candidate) float64 {
 // Best returns the largest scale of any candidate of a space. With more than three models it is the best
 // of ten climbs that change one model's configuration, or a division, at a time.
 func (c Company) Best(s search.Space) float64 {
-	options := make([][]Setting, len(c.Laws))
-	for i, p := range s.Parts {
-		seen := map[Setting]bool{}
-		for _, own := range p.Space.Candidates().All() {
-			x := c.setting(s.Joined(search.Candidate{}, p.Model, own), i)
-			if !seen[x] {
-				seen[x] = true
-				options[i] = append(options[i], x)
-			}
-		}
-	}
+	options := c.options(s)
 	divisions := [][]int{nil}
-	if c.Divides {
-		for _, v := range joint.Divisions(len(c.Laws), c.Cores) {
-			cores, _ := v.Divided()
-			divisions = append(divisions, cores)
-		}
+	if c.DividesOnly {
+		divisions = nil
+	}
+	if c.Divides || c.DividesOnly {
+		divisions = append(divisions, c.divisions()...)
 	}
 	if len(c.Laws) > 3 {
 		return c.climb(options, divisions)

@@ -59,8 +59,9 @@ func Profile() File {
 			severalModels(),
 			{Name: "scale", With: twoModels, Type: scales(), Default: "{min: 0.25, max: 8}",
 				Meaning: "With `models`: the factors by which the traffic of all models is multiplied. In a range, neighbouring factors differ by 4.4 %."},
-			{Name: "isolation", With: twoModels, Type: list(words("shared")), Default: "shared",
-				Meaning: "With `models`: how they share the cores. `shared`: all compute on all cores."},
+			{Name: "isolation", With: twoModels, Type: list(words("shared", "cores")), Default: "shared",
+				Meaning: "With `models`: how they share the cores. `shared`: all compute on all cores. `cores`: the instances of each model compute on cores of its own, which the search divides (host policies). " +
+					"With a list, the search chooses. Cores of their own need [intra_op_threads](#spaceintra_op_threads) in the space of each model."},
 		},
 	}
 }

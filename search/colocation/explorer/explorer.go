@@ -100,7 +100,7 @@ func (x *Explorer) begin() {
 		return
 	}
 	s := colocation.Settings{
-		Cores: x.settings.Space.Facts.Cores, Confidence: x.settings.Confidence, Budget: x.settings.Budget.Time,
+		Cores: x.settings.Space.Facts.Cores, Nodes: x.settings.Space.Facts.Nodes, Confidence: x.settings.Confidence, Budget: x.settings.Budget.Time,
 		Costs: x.clock.costs(), Seed: x.settings.Seed, Tuning: colocation.Default(),
 	}
 	s.IsShared, s.IsDivided = isolations(x.settings.Space)

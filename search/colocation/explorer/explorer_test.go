@@ -153,7 +153,7 @@ func TestModelWithoutKnobs(t *testing.T) {
 	}
 	parts := slices.Clone(s.Space.Parts)
 	parts[1].Space.Knobs = nil
-	if s.Space, err = joint.Space(parts, nil, s.Space.Load.Levels, c.Cores); err != nil {
+	if s.Space, err = joint.Space(parts, nil, s.Space.Load.Levels, search.Facts{Cores: c.Cores}); err != nil {
 		t.Fatal(err)
 	}
 	p, err := plan.New(plan.Colocation, s)
