@@ -8,6 +8,7 @@ import (
 
 	"tuner/internal/parallel"
 	"tuner/measure"
+	"tuner/profile/campaign"
 	"tuner/search"
 	"tuner/search/plan"
 	"tuner/search/posterior"
@@ -199,8 +200,13 @@ func describe(c Campaign, events []search.Event, models []servedModel) ([]Config
 	configs := make([]Config, len(candidates))
 	err := parallel.Try(len(candidates), func(i int) error {
 		configs[i] = Config{Name: configName(c.Header.Model, i), Candidate: candidates[i]}
-		for _, m := range models {
-			part, err := m.part(candidates[i].Of(m.name))
+		policies, err := campaign.Policies(c.Header.Processors, candidates[i])
+		if err != nil {
+			return err
+		}
+		configs[i].Policies = policies
+		for k, m := range models {
+			part, err := m.part(candidates[i].Of(m.name), policies, k)
 			if err != nil {
 				return fmt.Errorf("candidate %s: %w", candidates[i], err)
 			}

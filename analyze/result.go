@@ -6,6 +6,7 @@ import (
 
 	"tuner/internal/hostinfo"
 	"tuner/measure"
+	"tuner/model/isolation"
 	"tuner/model/modelconfig"
 	"tuner/pipeline/steps"
 	"tuner/profile/journal"
@@ -142,6 +143,9 @@ type Config struct {
 	// Parts are the configurations of several models, in the profile's order; empty for one model. Setup
 	// then has the sum of their instances, and nothing else.
 	Parts []ConfigPart
+	// Policies are the host policies by which the instances of several models work, in the profile's order.
+	// The server needs their options; empty where the models share all cores.
+	Policies []isolation.Policy
 
 	// Memory is the configuration's memory, the same for all its points. It is measured on the
 	// finals' server if the configuration was confirmed there. Nil if unknown.

@@ -5,11 +5,12 @@ import (
 	"slices"
 	"strings"
 
+	"tuner/model/isolation"
 	"tuner/model/modelconfig"
+	"tuner/profile/campaign"
 	"tuner/profile/journal"
 	"tuner/search"
 	"tuner/spec"
-	"tuner/spec/knobs"
 )
 
 // servedModel is a campaign's model, or one of several, with its default configuration.
@@ -38,9 +39,10 @@ func servedModels(c Campaign) ([]servedModel, error) {
 	return list, nil
 }
 
-// part returns a configuration of the model.
-func (m servedModel) part(own search.Candidate) (ConfigPart, error) {
-	deployed, err := knobs.Apply(m.base, own)
+// part returns a configuration of the model. Of several models that divide the cores it is the one at an index
+// of the policies.
+func (m servedModel) part(own search.Candidate, policies []isolation.Policy, i int) (ConfigPart, error) {
+	deployed, err := campaign.Served(m.base, own, policies, i)
 	if err != nil {
 		return ConfigPart{}, err
 	}

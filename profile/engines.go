@@ -136,6 +136,11 @@ func (e *Engines) modelJob(trial search.Trial) (runner.Job, error) {
 	if err != nil {
 		return runner.Job{}, err
 	}
+	return e.jobOf(trial, config)
+}
+
+// jobOf returns what a trial's job has of a model in a configuration.
+func (e *Engines) jobOf(trial search.Trial, config *modelconfig.Config) (runner.Job, error) {
 	text, err := modelconfig.FormatJSON(config)
 	if err != nil {
 		return runner.Job{}, fmt.Errorf("cannot print configuration: %w", err)

@@ -13,6 +13,7 @@ import (
 
 	"tuner/internal/durable"
 	"tuner/internal/hostinfo"
+	"tuner/model/isolation"
 	"tuner/model/modelconfig"
 	"tuner/profile/campaign"
 	"tuner/profile/journal"
@@ -41,6 +42,8 @@ type Setup struct {
 	Machine     json.RawMessage       // facts for reports
 	Fingerprint string                // figures of machines with different fingerprints are not compared
 	Placement   *hostinfo.Placement   // this machine, and the part of it that is used
+	// Processors are those that several models divide among them; nil if they share all.
+	Processors *isolation.Machine
 	// Parts are several models, each as a setup of it alone: Profile, Subject, Facts, Runtime,
 	// Variants and Data. The setup itself then has no Subject, Variants and Data.
 	Parts []Setup
@@ -113,7 +116,7 @@ func (s Setup) header(now time.Time) (journal.Header, error) {
 	}
 	h := journal.Header{
 		Tool: s.Tool, Created: now, Seed: s.Profile.Search.Seed, Runtime: s.Runtime, Machine: s.Machine, Fingerprint: s.Fingerprint,
-		Placement: s.Placement, Server: s.Server, Finals: s.Finals,
+		Placement: s.Placement, Processors: s.Processors, Server: s.Server, Finals: s.Finals,
 		Spec:  journal.NewSpecFile(s.Profile.Path, secrets.Without(s.Profile.Text)),
 		Model: s.Name(), Facts: facts, Runtimes: s.Runtimes,
 	}

@@ -222,6 +222,15 @@ func openFile(precision, path, folder string) (*onnx.Model, File, error) {
 	return model, File{Precision: precision, Bytes: stamps[0].info.Size(), Source: source, stamps: stamps}, nil
 }
 
+// Content returns the bytes of the model file and of its external data together.
+func (f File) Content() int64 {
+	var sum int64
+	for _, s := range f.stamps {
+		sum += s.info.Size()
+	}
+	return sum
+}
+
 // sameSignature checks that another precision of a model has the same inputs and outputs: names,
 // types and numbers of dimensions.
 func sameSignature(original, other *onnx.Model) error {

@@ -6,7 +6,9 @@ import (
 	"strings"
 
 	"tuner/measure"
+	"tuner/model/isolation"
 	"tuner/model/modelrepo"
+	"tuner/profile/campaign"
 	"tuner/runner"
 	"tuner/search"
 )
@@ -14,37 +16,44 @@ import (
 // Several models are measured together: one process serves them from one repository, and each has the
 // job of a campaign of it alone.
 
-// partJobs returns a job with the parts of a trial of several models.
+// partJobs returns a job with the parts of a trial of several models. A service trial is one of one of
+// them: the candidate's process serves all from its repository, and this one alone gets requests.
 func (e *Engines) partJobs(trial search.Trial) (runner.Job, error) {
-	if len(trial.Sizes) > 0 {
-		return e.serviceJob(trial)
+	policies, err := campaign.Policies(e.setup.Processors, trial.Candidate)
+	if err != nil {
+		return runner.Job{}, err
 	}
 	job := runner.Job{Load: trial.Load}
-	for _, part := range e.parts {
-		one, err := part.modelJob(ownTrial(trial, part.setup.Subject.Name))
+	for i, part := range e.parts {
+		name := part.setup.Subject.Name
+		if len(trial.Sizes) > 0 && name != trial.Model {
+			continue
+		}
+		one, err := part.ownJob(ownTrial(trial, name), policies, i)
 		if err != nil {
-			return runner.Job{}, fmt.Errorf("model %q: %w", part.setup.Subject.Name, err)
+			return runner.Job{}, fmt.Errorf("model %q: %w", name, err)
+		}
+		if len(trial.Sizes) > 0 {
+			one.Policies = policies
+			return one, nil
 		}
 		one.Percentiles = ownPercentiles(e.setup.Profile.Goal, one.Model)
 		job.Parts = append(job.Parts, one)
 	}
+	if len(trial.Sizes) > 0 {
+		return runner.Job{}, fmt.Errorf("cannot measure the service curve of model %q: the campaign does not have it", trial.Model)
+	}
+	job.Policies = policies
 	return job, nil
 }
 
-// serviceJob returns the job of a service trial of one of several models. The candidate's process serves
-// all of them from its repository, and this one alone gets requests.
-func (e *Engines) serviceJob(trial search.Trial) (runner.Job, error) {
-	for _, part := range e.parts {
-		if part.setup.Subject.Name != trial.Model {
-			continue
-		}
-		job, err := part.modelJob(ownTrial(trial, trial.Model))
-		if err != nil {
-			return runner.Job{}, fmt.Errorf("model %q: %w", trial.Model, err)
-		}
-		return job, nil
+// ownJob returns the job of one of several models, the one at an index of the policies, if there are any.
+func (e *Engines) ownJob(own search.Trial, policies []isolation.Policy, i int) (runner.Job, error) {
+	config, err := campaign.Served(e.setup.Subject.Config, own.Candidate, policies, i)
+	if err != nil {
+		return runner.Job{}, err
 	}
-	return runner.Job{}, fmt.Errorf("cannot measure the service curve of model %q: the campaign does not have it", trial.Model)
+	return e.jobOf(own, config)
 }
 
 // ownTrial returns what a trial asks of one of several models: its configuration, its traffic, and the

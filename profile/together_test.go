@@ -15,7 +15,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"tuner/engine/api"
+	"tuner/internal/hostinfo"
 	"tuner/measure"
+	"tuner/model/isolation"
 	"tuner/model/onnx/build"
 	"tuner/profile"
 	"tuner/profile/campaign"
@@ -242,6 +244,7 @@ type idle struct {
 	done     chan struct{}
 	launched []runner.Server
 	loads    []string // models
+	configs  []string // with which they are loaded
 	refused  string   // model that does not load
 }
 
@@ -251,7 +254,7 @@ func (e *idle) Launch(_ context.Context, s runner.Server) (runner.Engine, error)
 }
 
 func (e *idle) LoadModel(_ context.Context, model, config string, _ ...api.File) error {
-	e.loads = append(e.loads, model)
+	e.loads, e.configs = append(e.loads, model), append(e.configs, config)
 	if model == e.refused {
 		return fmt.Errorf("cannot serve %s", config)
 	}
@@ -312,4 +315,49 @@ func TestEnginesOfSeveralModels(t *testing.T) {
 	change(t, s.Parts[1].Subject.Files[0].Source.Path)
 	_, err = engines.Measure(t.Context(), settings.Trial(c, 2, search.PhaseSearch))
 	checkChanged(t, "beside another model", s.Parts[1].Subject.Files[0].Source.Path, err)
+}
+
+// Where a candidate divides the cores, the server gets a policy for each model, and its instances name it. A
+// process with other policies is another one. Service trials of a model are bound, too.
+func TestEnginesOfModelsWithCoresOfTheirOwn(t *testing.T) {
+	t.Parallel()
+	s := severalSetup(t, twoModels+"isolation: [shared, cores]\n")
+	e := &idle{done: make(chan struct{}), refused: "ranker"}
+	r := runner.New(runner.Options{Launcher: e, Dial: func(api.Announcement) (api.Client, error) { return e, nil }, Log: slog.New(slog.DiscardHandler), Epoch: time.Now()})
+	settings := s.Profile.Settings(s.Facts)
+	divided := search.NewCandidate(search.Setting{Knob: search.KnobIsolation, Value: search.DividedCores([]int{1, 2})})
+	if _, err := profile.NewEngines(s, r, nil, runner.Requests{{}}, runner.Requests{{}}).Measure(t.Context(), settings.Trial(divided, 1, search.PhaseSearch)); err == nil {
+		t.Error("cores are divided that the campaign does not know")
+	}
+	// two processors of a node each; the ranker gets those of the first
+	s.Processors = &isolation.Machine{BindsMemory: true, Cores: []hostinfo.Core{{ID: 0}, {ID: 2, Sibling: 2}, {ID: 1, Sibling: 1, Node: 1}, {ID: 3, Sibling: 3, Node: 1}}}
+	engines := profile.NewEngines(s, r, nil, runner.Requests{{}}, runner.Requests{{}})
+	service := search.Trial{
+		Candidate: divided, Model: "ranker", Load: measure.Load{Concurrency: 1, BatchSize: 1}, Windows: 1, Window: time.Second, Phase: search.PhaseService, Sizes: []int{1},
+	}
+	for _, trial := range []search.Trial{settings.Trial(divided, 1, search.PhaseSearch), service, settings.Trial(search.Candidate{}, 1, search.PhaseSearch)} {
+		if _, err := engines.Measure(t.Context(), trial); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if diff := cmp.Diff([]string{"encoder", "ranker", "ranker", "encoder", "ranker"}, e.loads); diff != "" {
+		t.Fatal(diff)
+	}
+	for i, want := range []string{"cores_1-1", "cores_0-0_2-2", "cores_0-0_2-2", "", ""} {
+		if !strings.Contains(e.configs[i], `"host_policy":"`+want+`"`) {
+			t.Errorf("load %d has not the policy %q: %s", i+1, want, e.configs[i])
+		}
+	}
+	var policies [][]string
+	for _, launched := range e.launched {
+		var options []string
+		for _, p := range launched.Policies {
+			options = append(options, p.Options()...)
+		}
+		policies = append(policies, options)
+	}
+	want := [][]string{{"cores_1-1,cpu-cores=1-1", "cores_1-1,numa-node=1", "cores_0-0_2-2,cpu-cores=0-0,2-2", "cores_0-0_2-2,numa-node=0"}, nil}
+	if diff := cmp.Diff(want, policies); diff != "" {
+		t.Errorf("launches (-want +got):\n%s", diff)
+	}
 }

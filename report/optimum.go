@@ -273,6 +273,9 @@ func reasons(r analyze.Result, best analyze.Config, unwarmed string) []string {
 	if text := figures.AccuracyReason(r, best); text != "" {
 		lines = append(lines, text)
 	}
+	if note := figures.ServeNote(r); note != "" {
+		lines = append(lines, note)
+	}
 	if unwarmed != "" {
 		lines = append(lines, fmt.Sprintf("No model_warmup: %s.", unwarmed))
 	}

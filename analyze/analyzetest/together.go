@@ -9,7 +9,9 @@ import (
 	"time"
 
 	"tuner/analyze"
+	"tuner/internal/hostinfo"
 	"tuner/measure"
+	"tuner/model/isolation"
 	"tuner/model/modelconfig"
 	"tuner/profile/campaign"
 	"tuner/profile/journal"
@@ -85,6 +87,12 @@ func NewTogether(t testing.TB, profile string) *Together {
 	joint := search.Facts{Cores: Cores, Parts: map[string]search.Facts{}}
 	header := newHeader(journal.SeveralFormat, p, profile)
 	header.Models = []journal.ModelFile{}
+	if p.DividesCores() {
+		header.Processors = &isolation.Machine{}
+		for id := range Cores {
+			header.Processors.Cores = append(header.Processors.Cores, hostinfo.Core{ID: id, Sibling: id})
+		}
+	}
 	for _, m := range p.Models {
 		base, err := modelconfig.Parse("the base configuration", []byte(configs[m.Name]))
 		if err != nil {

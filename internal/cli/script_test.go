@@ -17,6 +17,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"tuner/engine/api"
+	"tuner/internal/hostinfo"
 	"tuner/internal/testserver"
 	"tuner/measure"
 	"tuner/model/onnx"
@@ -75,9 +76,12 @@ func setupScript(env *testscript.Env) error {
 	return nil
 }
 
-// scriptCondition answers [ort] and [models], and [energy] if the machine reports energy.
+// scriptCondition answers [ort] and [models], [energy] if the machine reports energy, and [cores] if it has two.
 func scriptCondition(name string) (bool, error) {
 	switch name {
+	case "cores":
+		cores, err := hostinfo.Cores()
+		return len(cores) > 1, err
 	case "energy":
 		return meter.ReadSources().Lack(measure.Energy) == "", nil
 	case "ort":

@@ -14,6 +14,7 @@ import (
 
 	"tuner/internal/hostinfo"
 	"tuner/measure"
+	"tuner/model/isolation"
 	"tuner/profile/campaign"
 	"tuner/profile/journal"
 	"tuner/search"
@@ -222,6 +223,9 @@ func TestDifferencesNameWhatDiffers(t *testing.T) {
 	check(func(h *journal.Header) {
 		h.Spec = journal.NewSpecFile("q.yaml", []byte("model: m.onnx\nspace: {instance_count: 3}\nconstraints: {latency_p99: {max: 7ms}}\n"))
 	}, "profile: p.yaml asks for another search than the journal's (q.yaml); they differ in: space, constraints")
+	check(func(h *journal.Header) {
+		h.Processors = &isolation.Machine{Cores: []hostinfo.Core{{ID: 0}, {ID: 2}, {ID: 1, Node: 1}}}
+	}, "processors that the models divide: 0,2 and 1 then, none now")
 	check(func(h *journal.Header) { h.Model = "n" }, "model name: n then, m now")
 	check(func(h *journal.Header) { h.Models = nil }, "models:  then, fp32 aa now")
 	check(func(h *journal.Header) { h.Runtime.Version = "1.30.0" }, "ONNX Runtime: cpu@1.30.0 then, cpu@1.31.1 now")

@@ -49,10 +49,19 @@ func Differences(then journal.Header, now Asked) []string {
 	d.compare("trace of the arrivals", traceText(then.Facts), traceText(h.Facts))
 	d.compare("earlier campaigns", listText(then.Earlier), listText(h.Earlier))
 	d.compare("machine", then.Fingerprint, h.Fingerprint)
+	d.compare("processors that the models divide", processorsText(then), processorsText(h))
 	if text := providersText(then.Facts, h.Facts); text != "" {
 		d = append(d, text)
 	}
 	return d
+}
+
+// processorsText lists the processors that models divide.
+func processorsText(h journal.Header) string {
+	if h.Processors == nil {
+		return "none"
+	}
+	return h.Processors.String()
 }
 
 // compareModels compares what belongs to the models of two headers.

@@ -11,6 +11,7 @@ import (
 
 	"tuner/internal/hostinfo"
 	"tuner/internal/words"
+	"tuner/model/isolation"
 	"tuner/model/mix"
 	"tuner/model/precision/accuracy"
 	"tuner/ort/addon"
@@ -57,8 +58,10 @@ type Header struct {
 	Fingerprint string `json:"fingerprint"`
 	// the machine on which the campaign began, and the part of it; absent in older journals
 	Placement *hostinfo.Placement `json:"placement,omitempty"`
-	Model     string              `json:"model"`  // name under which the model is served
-	Models    []ModelFile         `json:"models"` // one per measured precision
+	// the processors that several models may divide among them; absent if they share all
+	Processors *isolation.Machine `json:"processors,omitempty"`
+	Model      string             `json:"model"`  // name under which the model is served
+	Models     []ModelFile        `json:"models"` // one per measured precision
 	// variants that were compared with the original, including rejected ones
 	Variants []Variant `json:"variants,omitempty"`
 	// digest of the inputs of the comparison; "" without variants

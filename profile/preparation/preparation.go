@@ -85,7 +85,11 @@ func (o Options) Open(ctx context.Context, p spec.Profile) (c Campaign, err erro
 
 // openOne opens the model of a profile, and checks its campaign.
 func (c *Campaign) openOne(ctx context.Context, p spec.Profile, host hostinfo.Host) error {
-	setup, err := c.openModel(ctx, c.options.File, p, host)
+	subject, err := c.openSubject(ctx, c.options.File, p, host)
+	if err != nil {
+		return err
+	}
+	setup, err := c.openModel(ctx, p, subject, host)
 	if err != nil {
 		return err
 	}
@@ -95,19 +99,23 @@ func (c *Campaign) openOne(ctx context.Context, p spec.Profile, host hostinfo.Ho
 	return c.rehearse(ctx, p, setup.Subject, setup.Facts)
 }
 
-// openModel opens a model with the builds that serve it, and asks the servers for their abilities.
-// where names the profile in messages.
-func (c *Campaign) openModel(ctx context.Context, where string, p spec.Profile, host hostinfo.Host) (profile.Setup, error) {
-	o := c.options
-	subject, err := profile.OpenSubject(p, o.Place(ctx, host, p))
+// openSubject opens a model with its requests. where names the profile in messages.
+func (c *Campaign) openSubject(ctx context.Context, where string, p spec.Profile, host hostinfo.Host) (profile.Subject, error) {
+	subject, err := profile.OpenSubject(p, c.options.Place(ctx, host, p))
 	if err != nil {
-		return profile.Setup{}, exit.OfFiles(err)
+		return subject, exit.OfFiles(err)
 	}
 	requests, err := profile.Requests(p, subject)
 	if err != nil {
-		return profile.Setup{}, exit.OfFiles(fmt.Errorf("%s: load.inputs: %w", where, err))
+		return subject, exit.OfFiles(fmt.Errorf("%s: load.inputs: %w", where, err))
 	}
 	c.requests = append(c.requests, requests)
+	return subject, nil
+}
+
+// openModel opens the builds that serve a model, and asks the servers for their abilities.
+func (c *Campaign) openModel(ctx context.Context, p spec.Profile, subject profile.Subject, host hostinfo.Host) (profile.Setup, error) {
+	o := c.options
 	if err := o.checkRuntimes(p); err != nil {
 		return profile.Setup{}, err
 	}
@@ -116,6 +124,7 @@ func (c *Campaign) openModel(ctx context.Context, where string, p spec.Profile, 
 		there.GPUs = nil // they belong to this machine
 	}
 	var facts search.Facts
+	var err error
 	if c.Builds, facts, err = o.findBuilds(ctx, p, subject, profile.FactsOf(subject, there)); err != nil {
 		return profile.Setup{}, err
 	}

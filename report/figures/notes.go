@@ -20,6 +20,9 @@ func Notes(r analyze.Result, g Ranking) []string {
 		lines = append(lines, fmt.Sprintf("%s not shown; all are in result.json.", words.Count(hidden, "more configuration")))
 	}
 	lines = append(lines, ServerNotes(r)...)
+	if note := ServeNote(r); note != "" {
+		lines = append(lines, note)
+	}
 	lines = append(lines, otherKnobNotes(r)...)
 	lines = append(lines, AssignedNotes(r)...)
 	lines = append(lines, FlagNotes(r)...)
@@ -47,6 +50,9 @@ func legendNotes(r analyze.Result, g Ranking) []string {
 	text := "* what you had · inst × thr: instances × threads of each · " + load + " · ±: half of the 95 % interval · gain: " + gainLegend(r)
 	if len(r.Models) > 0 {
 		text = "* what you had · models: instances × threads of each, largest batch · scale: multiple of the profile's traffic · gain: " + gainLegend(r)
+		if isDivided(r) {
+			text += " · cores: of each model"
+		}
 	}
 	if len(r.Goal.Constraints) > 0 {
 		text += " · OK: probability that the limits are kept"
@@ -150,7 +156,7 @@ func hasColumn(r analyze.Result, name string) bool {
 		return false
 	}
 	switch knob {
-	case search.KnobInstanceCount, search.KnobIntraOpThreads, search.KnobMaxBatchSize, search.KnobMaxQueueDelay,
+	case search.KnobIsolation, search.KnobInstanceCount, search.KnobIntraOpThreads, search.KnobMaxBatchSize, search.KnobMaxQueueDelay,
 		search.KnobExecutionProvider, search.KnobPrecision:
 		return true
 	}

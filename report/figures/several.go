@@ -23,6 +23,7 @@ type Share struct {
 	Load   measure.Load // of the model
 	Setup  analyze.Setup
 	Text   string                              // its config.pbtxt
+	Cores  string                              // of its own, as lists have them: 0-3,8; "" if it shares all
 	Values map[measure.Metric]measure.Estimate // by metric, without the model's name
 	Limits []ShareLimit                        // of the model, in the goal's order
 }
@@ -59,6 +60,9 @@ func SharesOf(r analyze.Result, c analyze.Config) []Share {
 	list := make([]Share, len(c.Parts))
 	for i, p := range c.Parts {
 		s := Share{Model: p.Model, Load: c.Best.Load.Of(p.Model), Setup: p.Setup, Text: p.Text, Values: map[measure.Metric]measure.Estimate{}}
+		if i < len(c.Policies) {
+			s.Cores = c.Policies[i].List()
+		}
 		for m, e := range c.Best.Values {
 			if model, of := m.Split(); model == p.Model {
 				s.Values[of] = e
@@ -92,6 +96,9 @@ func (s Share) String() string {
 	}
 	for _, l := range s.Limits {
 		parts = append(parts, l.text(s.Values))
+	}
+	if s.Cores != "" {
+		parts = append(parts, "cores "+s.Cores)
 	}
 	return strings.Join(parts, "; ")
 }
@@ -184,6 +191,9 @@ func columnsOfSeveral(r analyze.Result) []column {
 	}
 	for i, m := range r.Models {
 		list = append(list, column{header: m.Header.Model, cell: func(c analyze.Config) string { return partCell(r, i, c.Parts[i].Setup) }, right: true})
+	}
+	if isDivided(r) {
+		list = append(list, column{header: "Cores", cell: coresCell, right: true})
 	}
 	list = append(list, column{header: loadHeader(r), cell: loadCell, right: true})
 	for _, m := range r.Goal.Metrics() {

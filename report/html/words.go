@@ -55,7 +55,7 @@ func Write(w io.Writer, r analyze.Result, withRepository bool) error {
 	for _, s := range figures.Explanation(r) {
 		page.Why = append(page.Why, newSection(s))
 	}
-	if _, ok := r.Winner(); ok {
+	if best, ok := r.Winner(); ok {
 		config, err := report.ConfigText(r)
 		if err != nil {
 			return err
@@ -66,8 +66,12 @@ func Write(w io.Writer, r analyze.Result, withRepository bool) error {
 			for _, o := range r.Header.Libraries().Options() {
 				serve += fmt.Sprintf(" %s='%s'", o.Flag, o.Path)
 			}
+			triton := `tritonserver --model-repository="$PWD/` + report.RepositoryDir + `"`
+			for _, option := range figures.HostPolicies(best) {
+				serve, triton = serve+" "+option, triton+" "+option
+			}
 			page.Deploy = []string{
-				serve, `tritonserver --model-repository="$PWD/` + report.RepositoryDir + `"`,
+				serve, triton,
 				"curl --fail localhost:8000/v2/health/ready",
 			}
 		}

@@ -163,7 +163,7 @@ func newConfiguration(r analyze.Result, c analyze.Config) result.Configuration {
 	s := c.Setup
 	j := result.Configuration{
 		Name: c.Name, Rank: c.Rank, Default: c.Candidate.IsDefault(), Satisfies: c.Satisfies(), TiedWith: c.TiedWith,
-		Setup: newSetup(s), Models: newConfigured(c),
+		Setup: newSetup(s), Models: newConfigured(c), HostPolicies: newHostPolicies(c),
 		Settings: c.Candidate, Points: []result.Point{}, Config: c.Text,
 	}
 	if c.Best != nil {

@@ -240,11 +240,14 @@ type Configuration struct {
 	BestLoad *measure.Load `json:"best_load,omitempty"` // load of the point that ranks it
 	Setup    Setup         `json:"setup"`               // the server's setup; of several models the sum of instances, and what they have in common
 	// several models: the configuration of each, in the order of the profile; absent for one model
-	Models   []Configured     `json:"models,omitempty"`
-	Settings search.Candidate `json:"settings"`         // knobs that differ from the default; empty for the default
-	Memory   *Memory          `json:"memory,omitempty"` // memory of the server's process, the same for all points; absent if it is unknown
-	Points   []Point          `json:"points"`           // one for each load, ascending
-	Config   string           `json:"config"`           // text of config.pbtxt; of several models all of them
+	Models []Configured `json:"models,omitempty"`
+	// values of the server's option --host-policy, which give each of several models cores of its own;
+	// absent where they share all cores
+	HostPolicies []string         `json:"host_policies,omitempty"`
+	Settings     search.Candidate `json:"settings"`         // knobs that differ from the default; empty for the default
+	Memory       *Memory          `json:"memory,omitempty"` // memory of the server's process, the same for all points; absent if it is unknown
+	Points       []Point          `json:"points"`           // one for each load, ascending
+	Config       string           `json:"config"`           // text of config.pbtxt; of several models all of them
 }
 
 // Configured is the configuration of one of several models.

@@ -1,0 +1,159 @@
+//go:build linux && !noengine
+
+package cli
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+
+	"tuner/engine/hostpolicy"
+	"tuner/internal/exit"
+	"tuner/internal/hostinfo"
+	"tuner/report/result"
+)
+
+// boundThreads returns the CPU time of a process's threads in clock ticks, by the cores on which they may run,
+// as the kernel lists them.
+func boundThreads(pid int) map[string]int {
+	folders, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*", pid)) // the pattern is valid
+	used := map[string]int{}
+	for _, folder := range folders {
+		text, _ := os.ReadFile(filepath.Join(folder, "status")) // "" for a thread that has ended
+		stat, _ := os.ReadFile(filepath.Join(folder, "stat"))
+		_, rest, isThere := bytes.Cut(stat, []byte(") "))
+		if !isThere {
+			continue
+		}
+		for line := range strings.Lines(string(text)) {
+			if cores, ok := strings.CutPrefix(line, "Cpus_allowed_list:"); ok {
+				fields := strings.Fields(string(rest)) // from the third field of proc_pid_stat(5) on
+				user, _ := strconv.Atoi(fields[11])
+				system, _ := strconv.Atoi(fields[12])
+				used[strings.TrimSpace(cores)] += user + system
+			}
+		}
+	}
+	return used
+}
+
+// With isolation: cores, the engines of a campaign bind threads to each model's cores. The server that the
+// report describes does, too: a load on one model takes CPU time of its cores alone, besides that of the
+// threads that the server has in common.
+func TestModelsOnCoresOfTheirOwn(t *testing.T) {
+	t.Parallel()
+	w := newWorkplace(t)
+	cores, err := hostinfo.Cores()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(cores) < 2 {
+		t.Skip("needs two cores")
+	}
+	var ids []int
+	for _, c := range cores {
+		ids = append(ids, c.ID)
+	}
+	slices.Sort(ids)
+	all, models := hostinfo.FormatCPUs(ids), os.Getenv("TUNER_MODELS")
+	w.write("profile.yaml", severalText(models, w.output)+"isolation: cores\n")
+	campaign := w.start("profile", "-f", "profile.yaml", "--quiet")
+	isBound := false
+	eventually(t, "an engine with threads that are bound to cores", func() bool {
+		select {
+		case err := <-campaign.ended:
+			campaign.ended <- err
+			return true
+		default:
+		}
+		for _, engine := range enginesOf(campaign.cmd.Process.Pid) {
+			command, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", engine)) // "" if it has ended
+			lists := boundThreads(engine)
+			delete(lists, all) // of the threads that the server has in common
+			isBound = isBound || len(lists) == 2 && bytes.Contains(command, []byte("--host-policy="))
+		}
+		return isBound
+	})
+	if code := campaign.exit(); code != exit.OK || !isBound {
+		t.Fatalf("exit code %d, threads are bound: %t; stderr:\n%s", code, isBound, campaign.stderr.String())
+	}
+	w.write("analyze.yaml", fmt.Sprintf("input: %q\nformats: [table]\n", w.output))
+	w.run(exit.OK, "analyze", "-f", "analyze.yaml")
+
+	path := filepath.Join(w.output, result.FileName)
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := result.Parse(path, text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	i := slices.IndexFunc(r.Configurations, func(c result.Configuration) bool { return len(c.HostPolicies) > 0 })
+	if i < 0 {
+		t.Fatal("no configuration has host policies")
+	}
+	w.checkDivided(r.Configurations[i])
+}
+
+// checkDivided serves a configuration of several models as a result has it, and puts a load on one model after
+// the other.
+func (w workplace) checkDivided(c result.Configuration) {
+	t := w.t
+	t.Helper()
+	policies, err := hostpolicy.Parse(c.HostPolicies)
+	if err != nil || len(policies) != len(c.Models) {
+		t.Fatalf("%v, %v", c.HostPolicies, err)
+	}
+	var options []string
+	for _, value := range c.HostPolicies {
+		options = append(options, "--host-policy="+value)
+	}
+	repository := filepath.Join(w.dir, "divided")
+	for _, m := range c.Models {
+		folder := filepath.Join(repository, m.Model)
+		model, err := os.ReadFile(filepath.Join(os.Getenv("TUNER_MODELS"), m.Model+".onnx"))
+		if err == nil {
+			err = os.MkdirAll(filepath.Join(folder, "1"), 0o755)
+		}
+		if err == nil {
+			err = os.WriteFile(filepath.Join(folder, "1", "model.onnx"), model, 0o644)
+		}
+		if err == nil {
+			err = os.WriteFile(filepath.Join(folder, "config.pbtxt"), []byte(m.Config), 0o644)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	server, at := w.serve(repository, options...)
+	engine := server.cmd.Process.Pid
+	for i, m := range c.Models {
+		before := boundThreads(engine)
+		w.run(exit.OK, "perf", "-m", m.Model, "-u", at.HTTP, "--concurrency-range", "4", "--request-count", "2000")
+		after := boundThreads(engine)
+		spent := func(p hostpolicy.Policy) int {
+			list := hostinfo.FormatCPUs(p.Cores)
+			return after[list] - before[list]
+		}
+		own := spent(policies[i])
+		for k, p := range policies {
+			if k != i && 10*spent(p) > own {
+				t.Errorf("load on %s: its cores had %d ticks, those of another model %d", m.Model, own, spent(p))
+			}
+		}
+		if own == 0 {
+			t.Errorf("load on %s: no thread of its cores computes; CPU time by cores: %v", m.Model, after)
+		}
+	}
+	server.signal(syscall.SIGTERM)
+	if code := server.exit(); code != exit.OK {
+		t.Errorf("exit code %d after SIGTERM; stderr:\n%s", code, server.stderr.String())
+	}
+}
