@@ -17,26 +17,27 @@ import (
 // seconds for it. So a short budget on a busy machine loses no variant of such a model.
 const leastVariantTime = 30 * time.Second
 
-// variantTime returns the time for making and comparing variants: as much as the search has. A user who
-// gives a search a minute does not want to wait several for what precedes it. 0: no bound.
-func variantTime(budget time.Duration) time.Duration {
+// VariantTime returns the time for making and comparing the variants of all models: as much as the search
+// has. A user who gives a search a minute does not want to wait several for what precedes it. 0: no bound.
+func VariantTime(budget time.Duration) time.Duration {
 	if budget == 0 {
 		return 0
 	}
 	return max(budget, leastVariantTime)
 }
 
-// clock is the time for a campaign's variants.
+// clock is the time for a model's variants.
 type clock struct {
-	budget time.Duration
+	budget time.Duration // of the search
+	within time.Duration // for these variants; 0: no bound
 	// late: variants that the campaign left out when it began
 	late []journal.Variant
 }
 
 // newClock returns the clock of a profile, and the context in which its variants are made. A campaign
 // that has begun keeps its variants, so that its time has no bound.
-func newClock(ctx context.Context, p spec.Profile) (clock, context.Context, context.CancelFunc, error) {
-	c := clock{budget: p.Search.Budget.Time}
+func newClock(ctx context.Context, p spec.Profile, within time.Duration) (clock, context.Context, context.CancelFunc, error) {
+	c := clock{budget: p.Search.Budget.Time, within: within}
 	header, _, err := journal.Read(p.Output)
 	if err == nil {
 		c.late = slices.DeleteFunc(variantsOf(header, p.Name), func(v journal.Variant) bool { return !v.Late })
@@ -45,8 +46,8 @@ func newClock(ctx context.Context, p spec.Profile) (clock, context.Context, cont
 	if !errors.Is(err, fs.ErrNotExist) {
 		return c, ctx, func() {}, err
 	}
-	if bound := variantTime(c.budget); bound > 0 {
-		ctx, cancel := context.WithTimeout(ctx, bound)
+	if within > 0 {
+		ctx, cancel := context.WithTimeout(ctx, within)
 		return c, ctx, cancel, nil
 	}
 	return c, ctx, func() {}, nil
@@ -72,8 +73,12 @@ func (c clock) recorded(precision string) (journal.Variant, bool) {
 
 // leaveOut returns the record of a variant for which there was no time.
 func (c clock) leaveOut(precision string, isOwn bool, places []string) journal.Variant {
-	reason := fmt.Sprintf("left out: making and comparing precisions took %s, the time for it with a budget of %s; a larger budget has time for it, in a new output folder",
-		words.Clock(variantTime(c.budget)), words.Clock(c.budget))
+	what := "the time for it"
+	if c.within < VariantTime(c.budget) {
+		what = "this model's share of the time for it"
+	}
+	reason := fmt.Sprintf("left out: making and comparing precisions took %s, %s with a budget of %s; a larger budget has time for it, in a new output folder",
+		words.Clock(c.within), what, words.Clock(c.budget))
 	rejected := map[string]string{}
 	for _, p := range places {
 		rejected[p] = reason

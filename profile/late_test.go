@@ -63,7 +63,7 @@ func TestVariantsTakeNoLongerThanTheSearch(t *testing.T) {
 			maker := slowMaker{fake, c.takes}
 			setup := profile.Setup{Profile: p, Subject: subject, Facts: search.Facts{Batching: true}}
 			began := time.Now()
-			v, err := profile.MakeVariants(t.Context(), p, subject, setup.Facts, maker, allWork)
+			v, err := profile.MakeVariants(t.Context(), p, subject, setup.Facts, maker, allWork, profile.VariantTime(p.Search.Budget.Time))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -86,7 +86,7 @@ func TestVariantsTakeNoLongerThanTheSearch(t *testing.T) {
 				t.Fatal(err)
 			}
 			fake.asked = nil
-			again, err := profile.MakeVariants(t.Context(), p, subject, setup.Facts, maker, allWork)
+			again, err := profile.MakeVariants(t.Context(), p, subject, setup.Facts, maker, allWork, profile.VariantTime(p.Search.Budget.Time))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -109,7 +109,7 @@ func TestInterruptedVariants(t *testing.T) {
 		p, subject, fake := variantCase(t, "output: out\nspace: {precision: [fp32, int8]}\nsearch: {budget: 20s}")
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		if _, err := profile.MakeVariants(ctx, p, subject, search.Facts{}, slowMaker{fake, 10 * time.Second}, allWork); err == nil || ctx.Err() == nil {
+		if _, err := profile.MakeVariants(ctx, p, subject, search.Facts{}, slowMaker{fake, 10 * time.Second}, allWork, profile.VariantTime(p.Search.Budget.Time)); err == nil || ctx.Err() == nil {
 			t.Errorf("err = %v", err)
 		}
 	})

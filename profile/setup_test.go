@@ -152,7 +152,7 @@ func TestCheckLogKnowsNoVariantsYet(t *testing.T) {
 	if err := profile.CheckLog(before); err != nil {
 		t.Fatalf("without a journal: %v", err)
 	}
-	variants, err := profile.MakeVariants(t.Context(), p, subject, before.Facts, maker, allWork)
+	variants, err := profile.MakeVariants(t.Context(), p, subject, before.Facts, maker, allWork, profile.VariantTime(p.Search.Budget.Time))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"time"
 
 	"tuner/model/onnx"
 	"tuner/model/precision"
@@ -60,15 +61,16 @@ func Conversions(p spec.Profile, facts search.Facts) []string {
 
 // MakeVariants makes the precisions of the profile. It compares them, the user's own files, and the
 // original in other places with the original in the reference place. facts name the providers that
-// do not work here. Without a limit of accuracy it does nothing. It takes no longer than the search
-// may: variants for which that is too short are left out. The maker's owner adds the digest of the data.
-func MakeVariants(ctx context.Context, p spec.Profile, s Subject, facts search.Facts, maker Maker, try Trier) (Variants, error) {
+// do not work here. Without a limit of accuracy it does nothing. within is the time for it (VariantTime, or
+// a share of it; 0: no bound): variants for which that is too short are left out. The maker's owner adds the
+// digest of the data.
+func MakeVariants(ctx context.Context, p spec.Profile, s Subject, facts search.Facts, maker Maker, try Trier, within time.Duration) (Variants, error) {
 	var v Variants
 	if p.Accuracy.Limit == nil {
 		return v, nil
 	}
 	space := p.Space(facts)
-	clock, within, cancel, err := newClock(ctx, p)
+	clock, timed, cancel, err := newClock(ctx, p, within)
 	if err != nil {
 		return v, err
 	}
@@ -82,7 +84,7 @@ func MakeVariants(ctx context.Context, p spec.Profile, s Subject, facts search.F
 			return v, nil
 		}
 		judged[names[0]] = true
-		record, fresh, err := j.recordWithin(ctx, within, names[0], slices.Contains(p.Model.Convert, names[0]))
+		record, fresh, err := j.recordWithin(ctx, timed, names[0], slices.Contains(p.Model.Convert, names[0]))
 		v.Fresh = v.Fresh || fresh
 		if err == nil {
 			err = v.addRecord(j, record)

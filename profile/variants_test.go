@@ -102,7 +102,7 @@ func TestMakeVariants(t *testing.T) {
 	maker.cosines = map[string]float64{"int8 openvino": 0.96, "fp16 cpu": 0.5, "fp16 openvino": 0.5}
 	maker.unmade = map[string]bool{"int8_static": true}
 	facts := search.Facts{Unavailable: map[string]string{"cuda": "no GPU"}}
-	v, err := profile.MakeVariants(t.Context(), p, s, facts, maker, allWork)
+	v, err := profile.MakeVariants(t.Context(), p, s, facts, maker, allWork, profile.VariantTime(p.Search.Budget.Time))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -147,7 +147,7 @@ func TestVariantsThatCannotBeCompared(t *testing.T) {
 	t.Parallel()
 	p, s, maker := variantCase(t, "space: {execution_provider: [cpu, openvino], precision: [fp32, int8]}")
 	maker.source = &precision.SourceError{Err: errors.New("all elements are NaN"), Random: true}
-	v, err := profile.MakeVariants(t.Context(), p, s, search.Facts{}, maker, allWork)
+	v, err := profile.MakeVariants(t.Context(), p, s, search.Facts{}, maker, allWork, profile.VariantTime(p.Search.Budget.Time))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -157,7 +157,7 @@ func TestVariantsThatCannotBeCompared(t *testing.T) {
 		t.Errorf("%d files; rejected -want +got:\n%s", len(v.Files), diff)
 	}
 	maker.source.Random = false
-	if _, err := profile.MakeVariants(t.Context(), p, s, search.Facts{}, maker, allWork); !errors.Is(err, maker.source) {
+	if _, err := profile.MakeVariants(t.Context(), p, s, search.Facts{}, maker, allWork, profile.VariantTime(p.Search.Budget.Time)); !errors.Is(err, maker.source) {
 		t.Errorf("rows of the user: %v", err)
 	}
 }
@@ -174,7 +174,7 @@ func TestFreshVariants(t *testing.T) {
 		for _, name := range test.cached {
 			maker.cached[name] = true
 		}
-		v, err := profile.MakeVariants(t.Context(), p, s, search.Facts{}, maker, allWork)
+		v, err := profile.MakeVariants(t.Context(), p, s, search.Facts{}, maker, allWork, profile.VariantTime(p.Search.Budget.Time))
 		if err != nil || v.Fresh != test.want {
 			t.Errorf("with %q in the cache: fresh %t, %v; want %t", test.cached, v.Fresh, err, test.want)
 		}
@@ -184,7 +184,7 @@ func TestFreshVariants(t *testing.T) {
 func TestOwnFilesAreCompared(t *testing.T) {
 	t.Parallel()
 	p, s, maker := variantCase(t, "space: {precision: {fp32: m.onnx, small: own.onnx}}")
-	v, err := profile.MakeVariants(t.Context(), p, s, search.Facts{}, maker, allWork)
+	v, err := profile.MakeVariants(t.Context(), p, s, search.Facts{}, maker, allWork, profile.VariantTime(p.Search.Budget.Time))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -200,7 +200,7 @@ func TestOwnFilesAreCompared(t *testing.T) {
 func TestNothingIsComparedWithoutALimit(t *testing.T) {
 	t.Parallel()
 	p, s, maker := variantCase(t, "space: {execution_provider: [cpu, openvino]}")
-	v, err := profile.MakeVariants(t.Context(), p, s, search.Facts{}, maker, allWork)
+	v, err := profile.MakeVariants(t.Context(), p, s, search.Facts{}, maker, allWork, profile.VariantTime(p.Search.Budget.Time))
 	if err != nil || len(v.Records) != 0 || len(maker.asked) != 0 {
 		t.Errorf("variants %+v, error %v, asked %v", v, err, maker.asked)
 	}
@@ -214,7 +214,7 @@ func TestProviderThatDoesNotTakeAVariant(t *testing.T) {
 	v, err := profile.MakeVariants(t.Context(), p, s, search.Facts{}, maker, func(_ context.Context, place search.Place, model string) (string, error) {
 		tried = append(tried, place.String()+" "+filepath.Base(model))
 		return "it takes none of the model's nodes", nil
-	})
+	}, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -224,7 +224,7 @@ func TestProviderThatDoesNotTakeAVariant(t *testing.T) {
 	}
 	_, err = profile.MakeVariants(t.Context(), p, s, search.Facts{}, maker, func(context.Context, search.Place, string) (string, error) {
 		return "", context.Canceled
-	})
+	}, 0)
 	if !errors.Is(err, context.Canceled) {
 		t.Errorf("error %v, want the context's", err)
 	}
@@ -262,7 +262,7 @@ func TestEveryMeasuredRuntimeJudges(t *testing.T) {
 	} {
 		p, s, maker := variantCase(t, "deploy_target: "+target+"\nspace: {runtime: [cpu, openvino], execution_provider: [cpu, openvino], precision: [fp32, int8]}")
 		maker.cosines = map[string]float64{"int8 cpu in openvino@1": 0.5}
-		v, err := profile.MakeVariants(t.Context(), p, s, facts, maker, allWork)
+		v, err := profile.MakeVariants(t.Context(), p, s, facts, maker, allWork, profile.VariantTime(p.Search.Budget.Time))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -313,7 +313,7 @@ func TestQuickSearchMakesOnePrecision(t *testing.T) {
 	} {
 		p, s, maker := variantCase(t, "search: {strategy: quick}\nspace: {"+test.space+", instance_count: [1, 2]}")
 		maker.cosines = map[string]float64{"int8 cpu": test.cosine}
-		if _, err := profile.MakeVariants(t.Context(), p, s, search.Facts{}, maker, allWork); err != nil {
+		if _, err := profile.MakeVariants(t.Context(), p, s, search.Facts{}, maker, allWork, profile.VariantTime(p.Search.Budget.Time)); err != nil {
 			t.Fatal(err)
 		}
 		if !slices.Equal(maker.asked, test.want) {

@@ -211,17 +211,28 @@ func isSettled(s profile.Setup) bool {
 func (c Campaign) Restore(ctx context.Context) error { return c.servers.Restore(ctx) }
 
 // MakeVariants makes the variants that the campaign measures in addition to the original models. It
-// returns those of each model, in the order of the setup's parts.
+// returns those of each model, in the order of the setup's parts. All models together take as much time as
+// one may.
 func (c Campaign) MakeVariants(ctx context.Context) ([]profile.Variants, error) {
 	var list []profile.Variants
+	left := 0
+	for _, s := range c.Setup.Each() {
+		if profile.Compares(s.Profile, s.Facts) {
+			left++
+		}
+	}
+	all, begin := profile.VariantTime(c.Setup.Profile.Search.Budget.Time), time.Now()
 	for _, s := range c.Setup.Each() {
 		o := c.options
 		if c.Setup.IsSeveral() {
 			o.model = s.Subject.Name + ": "
 		}
-		v, err := o.Variants(ctx, s.Profile, s.Subject, s.Facts, c.Builds)
+		v, err := o.variantsWithin(ctx, s.Profile, s.Subject, s.Facts, c.Builds, shareOf(all, time.Since(begin), max(left, 1)))
 		if err != nil {
 			return nil, exit.OrInterrupted(ctx, exit.OfFiles(err))
+		}
+		if profile.Compares(s.Profile, s.Facts) {
+			left--
 		}
 		list = append(list, v)
 	}

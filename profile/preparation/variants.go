@@ -20,6 +20,11 @@ import (
 // Variants makes the precisions of a profile before the campaign begins, and compares all serving
 // variants with the original model. It prints its progress to the messages.
 func (o Options) Variants(ctx context.Context, p spec.Profile, s profile.Subject, facts search.Facts, builds []ortlib.Build) (profile.Variants, error) {
+	return o.variantsWithin(ctx, p, s, facts, builds, profile.VariantTime(p.Search.Budget.Time))
+}
+
+// variantsWithin is Variants within a time, 0: no bound.
+func (o Options) variantsWithin(ctx context.Context, p spec.Profile, s profile.Subject, facts search.Facts, builds []ortlib.Build, within time.Duration) (profile.Variants, error) {
 	if p.Accuracy.Limit == nil {
 		return profile.Variants{}, nil
 	}
@@ -53,7 +58,7 @@ func (o Options) Variants(ctx context.Context, p spec.Profile, s profile.Subject
 		return profile.Variants{}, err
 	}
 	start := time.Now()
-	variants, err := profile.MakeVariants(ctx, p, s, facts, maker, serving.Trier(s.Libraries))
+	variants, err := profile.MakeVariants(ctx, p, s, facts, maker, serving.Trier(s.Libraries), within)
 	if err != nil {
 		return profile.Variants{}, err
 	}
@@ -62,6 +67,15 @@ func (o Options) Variants(ctx context.Context, p spec.Profile, s profile.Subject
 	}
 	o.announceVariants(variants, time.Since(start))
 	return variants, nil
+}
+
+// shareOf returns the time for the variants of the next model: an equal share, for it and each that follows,
+// of what is left of the time for all. What a model does not use is for those after it. 0: no bound.
+func shareOf(all, spent time.Duration, models int) time.Duration {
+	if all == 0 {
+		return 0
+	}
+	return max((all-spent)/time.Duration(models), 1)
 }
 
 // Data reads the inputs for comparison and calibration, and refuses a model that cannot have
