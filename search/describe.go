@@ -102,7 +102,7 @@ func describeSetting(s Setting) string {
 		return "preferred " + string(s.Value)
 	case KnobIsolation:
 		if s.Value == IsolationShared {
-			return ""
+			return "cores shared"
 		}
 		return "cores divided " + strings.TrimPrefix(string(s.Value), "cores:")
 	case KnobPadding:
