@@ -66,7 +66,7 @@ func Divide(cores []hostinfo.Core, counts []int) ([][]hostinfo.Core, error) {
 	return divided, nil
 }
 
-// Machine is what the models of a server divide among them.
+// Machine has the processors that the models of a server divide among them.
 type Machine struct {
 	// processors on which the server may run, in the order of nodes and physical cores
 	Cores []hostinfo.Core `json:"cores"`

@@ -69,8 +69,8 @@ func (o Options) variantsWithin(ctx context.Context, p spec.Profile, s profile.S
 	return variants, nil
 }
 
-// shareOf returns the time for the variants of the next model: an equal share, for it and each that follows,
-// of what is left of the time for all. What a model does not use is for those after it. 0: no bound.
+// shareOf returns the time for the variants of the next model: it and each that follows have equal shares of
+// the remaining time. Those after a model get the rest of its share. 0: no bound.
 func shareOf(all, spent time.Duration, models int) time.Duration {
 	if all == 0 {
 		return 0
