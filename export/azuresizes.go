@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"tuner/export/azuresize"
+	"tuner/internal/exit"
 )
 
 // azureReserve is the memory for the machine's system and Azure's containers beside Triton, in MiB.
@@ -26,7 +27,7 @@ func instanceType(d Deployment, chosen string) (string, error) {
 	}
 	size, ok := azuresize.Smallest(gpu, d.GPUs, d.CPUs, d.Memory+azureReserve)
 	if !ok {
-		return "", inputErrorf("no Azure size is known with %d cores, %d MiB%s: name one with --instance-type", d.CPUs, d.Memory, gpusText(d.GPUs, gpu))
+		return "", exit.Usagef("no Azure size is known with %d cores, %d MiB%s: name one with --instance-type", d.CPUs, d.Memory, gpusText(d.GPUs, gpu))
 	}
 	return size, nil
 }
@@ -56,6 +57,6 @@ func azureGPU(d Deployment) (string, error) {
 	if kind := slices.Collect(maps.Keys(kinds)); len(kind) == 1 && kind[0] != "" {
 		return kind[0], nil
 	}
-	return "", inputErrorf("no Azure size is known with GPUs like those that were measured (%s): name one with --instance-type",
+	return "", exit.Usagef("no Azure size is known with GPUs like those that were measured (%s): name one with --instance-type",
 		cmp.Or(strings.Join(slices.Sorted(maps.Keys(names)), ", "), "unknown ones"))
 }

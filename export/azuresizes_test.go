@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"tuner/export/tuned"
 )
 
 // on makes the result one of another GPU than an A100.
@@ -15,7 +17,7 @@ func on(gpuName string) []string {
 
 func TestInstanceType(t *testing.T) {
 	t.Parallel()
-	check := func(options func(*Options), want string, models ...Model) {
+	check := func(options func(*Options), want string, models ...tuned.Model) {
 		t.Helper()
 		o := defaults()
 		if options != nil {
@@ -29,8 +31,8 @@ func TestInstanceType(t *testing.T) {
 			t.Errorf("instance type %q, want %q", d.InstanceType, want)
 		}
 	}
-	peak := func(bytes string) Model { return parsed(t, `"value": 290000000`, `"value": `+bytes) }
-	another := func(m Model) Model { m.Name = "another"; return m }
+	peak := func(bytes string) tuned.Model { return parsed(t, `"value": 290000000`, `"value": `+bytes) }
+	another := func(m tuned.Model) tuned.Model { m.Name = "another"; return m }
 
 	// A server needs 2 cores, the peak × 1.3, 256 MiB for Triton, and 1 GiB that Azure keeps. In
 	// GiB: 6.1 for 4 GB, 7.3 for 5 GB, 8.5 for 6 GB, 17 for 13 GB.

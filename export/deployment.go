@@ -14,8 +14,9 @@ import (
 	"tuner/export/environment"
 	"tuner/export/monitoring"
 	"tuner/export/scaling"
+	"tuner/export/tuned"
+	"tuner/internal/exit"
 	"tuner/internal/words"
-	"tuner/measure"
 	"tuner/ort/provider"
 )
 
@@ -49,7 +50,7 @@ type Options struct {
 	// plan
 	Plan *capacity.Plan
 	// Chosen is exported in place of the result's best configuration; nil: that
-	Chosen       *Chosen
+	Chosen       *tuned.Chosen
 	Prometheus   string   // address of Prometheus, for KEDA
 	ControlMode  string   // Triton's model control mode
 	HostPolicies []string // POLICY,SETTING=VALUE, as in tritonserver's --host-policy
@@ -60,12 +61,6 @@ type Options struct {
 	// ShareFiles: make hard links to the inputs' model files instead of copies: for an export that
 	// stays beside them
 	ShareFiles bool
-}
-
-// Chosen is a configuration of a result, with its deployable model repository.
-type Chosen struct {
-	Configuration string // its name in result.json
-	Repository    string // folder of a repository with the model
 }
 
 // DefaultOptions returns the options of a user who sets none.
@@ -83,7 +78,7 @@ func (d Deployment) environment() map[string]string { return environment.Of(d.Re
 type Deployment struct {
 	Target       string
 	Name         string // a DNS-1035 label for services, endpoints and charts
-	Models       []Model
+	Models       []tuned.Model
 	Image        string
 	Arguments    []string // of tritonserver, without the repository
 	CPUs         int      // cores per server
@@ -126,7 +121,6 @@ const (
 	memorySpare  = 1.3 // factor, since the measured peak covers only a few seconds
 	memoryServer = 256 // MiB that Triton without a model needs more than the measured engine
 	memoryStep   = 64  // MiB
-	queueShare   = 0.1 // share of p99; the smallest queue time for which a further server pays off
 
 	leastLoad         = 5 * time.Minute
 	leastLoadBuilding = 30 * time.Minute // for a provider that builds its engines while loading
@@ -139,9 +133,9 @@ const (
 )
 
 // newDeployment derives a deployment. It reports all mistakes in the options together.
-func newDeployment(t target, models []Model, o Options) (Deployment, error) {
+func newDeployment(t target, models []tuned.Model, o Options) (Deployment, error) {
 	if err := errors.Join(checkOptions(t, models, o)...); err != nil {
-		return Deployment{}, &InputError{err}
+		return Deployment{}, exit.With(exit.Usage, err)
 	}
 	d := Deployment{
 		Target: t.name, target: t, Name: o.Name, Models: models, Image: o.Image, GPUs: o.GPUs, GPUResource: o.GPUResource,
@@ -153,18 +147,17 @@ func newDeployment(t target, models []Model, o Options) (Deployment, error) {
 	d.Storage = newStorage(o.Storage, d.Name)
 	least, measured := 0, 0 // numbers of GPUs
 	for _, m := range models {
-		least, measured = max(least, m.leastGPUs()), max(measured, m.GPUs())
-		d.CPUs += cores(m)
+		least, measured = max(least, m.LeastGPUs()), max(measured, m.GPUs())
 		d.Concurrency += m.Concurrency()
-		d.P99 = max(d.P99, seconds(m.Values[measure.LatencyP99].Value))
+		d.P99 = max(d.P99, m.P99())
 	}
 	if d.GPUs == GPUsAsMeasured {
 		d.GPUs = measured
 	}
 	if d.GPUs < least {
-		return Deployment{}, inputErrorf("--gpus %d: the tuned configuration needs %d", d.GPUs, least)
+		return Deployment{}, exit.Usagef("--gpus %d: the tuned configuration needs %d", d.GPUs, least)
 	}
-	d.Memory, d.QueueTime = memory(models), queueTime(models)
+	d.CPUs, d.Memory, d.QueueTime = tuned.Cores(models), memory(models), tuned.QueueTime(models)
 	d.scale(o)
 	if t.instanceType != nil {
 		var err error
@@ -199,7 +192,7 @@ var (
 // mostReplicas limits both numbers of servers, to detect typing errors.
 const mostReplicas = 1000
 
-func checkOptions(t target, models []Model, o Options) []error {
+func checkOptions(t target, models []tuned.Model, o Options) []error {
 	var errs []error
 	check := func(ok bool, format string, args ...any) {
 		if !ok {
@@ -246,7 +239,7 @@ func imageTag(image string) string {
 
 // arguments returns those of tritonserver. The configurations are complete, so Triton must not
 // complete them. A model that fails to load ends the server, so the failure shows at once.
-func arguments(models []Model, o Options) []string {
+func arguments(models []tuned.Model, o Options) []string {
 	args := []string{"--model-control-mode=" + o.ControlMode}
 	if o.ControlMode == ControlExplicit {
 		for _, m := range models {
@@ -261,64 +254,19 @@ func arguments(models []Model, o Options) []string {
 	return args
 }
 
-// cores returns the number of cores for a model: the threads of its instances, or the used cores
-// plus one if that is larger. It is at most the number of cores of the measured machine. On GPUs,
-// threads hardly compute, so only the use counts.
-func cores(m Model) int {
-	used := 1 + int(math.Ceil(min(m.Values[measure.CPU].Value, mostCount)))
-	if m.GPUs() > 0 {
-		return used
-	}
-	wanted := max(m.Instances*max(1, m.Threads), used)
-	switch {
-	case !m.knowsMachine():
-		return wanted
-	case m.Threads == 0:
-		return m.Host.UsableCores()
-	}
-	return min(m.Host.UsableCores(), wanted)
-}
-
 // memory returns the memory of a server with all models, in MiB: the measured peaks with a margin,
 // plus Triton's own memory. It returns 0 if a peak is unknown.
-func memory(models []Model) int64 {
-	bytes := 0.0
-	for _, m := range models {
-		if m.Memory == 0 {
-			return 0
-		}
-		bytes += m.Memory
+func memory(models []tuned.Model) int64 {
+	bytes := tuned.Memory(models)
+	if bytes == 0 {
+		return 0
 	}
 	steps := math.Ceil((bytes*memorySpare/mebibyte + memoryServer) / memoryStep)
 	return int64(steps) * memoryStep
 }
 
-// queueTime returns the mean queue time of all models' requests at their tuned loads.
-//
-// Each model is weighted by its requests per second, like the autoscaler's metric, which is one
-// mean per server. If requests hardly wait, it returns a share of p99 instead, since a queue within
-// the noise needs no further server.
-func queueTime(models []Model) time.Duration {
-	waited, requests := 0.0, 0.0 // s, and number of requests, per second
-	for _, m := range models {
-		waited += m.requestRate() * m.queue()
-		requests += m.requestRate()
-	}
-	return seconds(waited / requests).Round(time.Microsecond)
-}
-
-// requestRate returns the requests per second at the tuned load.
-func (m Model) requestRate() float64 {
-	return m.Values[measure.Throughput].Value / float64(m.Load.BatchSize)
-}
-
-// queue returns the mean queue time at the tuned load, and at least the share of p99, in seconds.
-func (m Model) queue() float64 {
-	return max(m.Values[measure.QueueTime].Value, queueShare*m.Values[measure.LatencyP99].Value)
-}
-
 // loadTime returns the longest time in which a server loads its models, one after the other.
-func loadTime(models []Model) time.Duration {
+func loadTime(models []tuned.Model) time.Duration {
 	least, measured := leastLoad, time.Duration(0)
 	for _, m := range models {
 		measured += m.LaunchTime
@@ -328,5 +276,3 @@ func loadTime(models []Model) time.Duration {
 	}
 	return max(least, loadSpare*measured)
 }
-
-func seconds(s float64) time.Duration { return time.Duration(min(s, mostLoad) * float64(time.Second)) }

@@ -21,30 +21,11 @@ import (
 	"os"
 	"path/filepath"
 
+	"tuner/export/tuned"
 	"tuner/internal/durable"
 	"tuner/internal/exit"
 	"tuner/model/modelrepo"
 )
-
-// InputError means that the user's input cannot be exported. The program ends with exit code 2.
-type InputError struct{ Err error }
-
-func (e *InputError) Error() string { return e.Err.Error() }
-func (e *InputError) Unwrap() error { return e.Err }
-
-// ExitCode implements exit.Coded.
-func (e *InputError) ExitCode() int { return exit.Usage }
-
-func inputErrorf(format string, args ...any) error { return &InputError{fmt.Errorf(format, args...)} }
-
-// InfeasibleError means that a campaign found nothing to deploy. The program ends with exit code 5.
-type InfeasibleError struct{ Err error }
-
-func (e *InfeasibleError) Error() string { return e.Err.Error() }
-func (e *InfeasibleError) Unwrap() error { return e.Err }
-
-// ExitCode implements exit.Coded.
-func (e *InfeasibleError) ExitCode() int { return exit.Infeasible }
 
 // file is one file of an export.
 type file struct {
@@ -61,25 +42,25 @@ type Export struct {
 }
 
 // Write exports the analyzed campaigns of o to a target. The folder must not exist. It is written
-// completely or not at all. The error is an *InputError if the user can fix it, and an
-// *InfeasibleError if nothing satisfies the constraints.
+// completely or not at all. The exit code of the error is exit.Usage if the user can fix it, and
+// exit.Infeasible if nothing satisfies the constraints.
 func Write(name, dir string, o Options) (Export, error) {
 	t, ok := targetOf(name)
 	if !ok {
-		return Export{}, inputErrorf("unknown target %q: allowed are %v", name, Targets())
+		return Export{}, exit.Usagef("unknown target %q: allowed are %v", name, Targets())
 	}
 	return write(t, dir, o)
 }
 
 func write(t target, dir string, o Options) (Export, error) {
 	if _, err := os.Lstat(dir); err == nil {
-		return Export{}, inputErrorf("cannot export into %q: it exists; choose another folder, or remove it", dir)
+		return Export{}, exit.Usagef("cannot export into %q: it exists; choose another folder, or remove it", dir)
 	} else if !errors.Is(err, fs.ErrNotExist) {
-		return Export{}, inputErrorf("cannot export into %q: %w", dir, durable.Cause(err))
+		return Export{}, exit.Usagef("cannot export into %q: %w", dir, durable.Cause(err))
 	}
-	var models []Model
+	var models []tuned.Model
 	for _, input := range o.Inputs {
-		m, err := readModel(input, o.Chosen)
+		m, err := tuned.Read(input, o.Chosen)
 		if err != nil {
 			return Export{}, err
 		}
@@ -128,15 +109,15 @@ func (d Deployment) repository() string {
 
 // copyModels copies the models' deployable folders and returns their size in bytes. If share is
 // set, it makes hard links.
-func copyModels(repository string, models []Model, share bool) (int64, error) {
+func copyModels(repository string, models []tuned.Model, share bool) (int64, error) {
 	if err := os.MkdirAll(repository, 0o755); err != nil {
 		return 0, fmt.Errorf("cannot make folder %q: %w", repository, durable.Cause(err))
 	}
 	var size int64
 	for _, m := range models {
-		n, err := modelrepo.CopyDeployed(repository, m.folder(), share)
+		n, err := modelrepo.CopyDeployed(repository, m.Folder(), share)
 		if err != nil {
-			return 0, &InputError{fmt.Errorf("%w; run 'tuner analyze' to write it again", err)}
+			return 0, exit.Usagef("%w; run 'tuner analyze' to write it again", err)
 		}
 		size += n
 	}

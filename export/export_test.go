@@ -1,7 +1,6 @@
 package export
 
 import (
-	"errors"
 	"io/fs"
 	"maps"
 	"os"
@@ -14,10 +13,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"go.yaml.in/yaml/v3"
 
+	"tuner/export/tuned"
+	"tuner/export/tuned/tunedtest"
 	"tuner/internal/alloctest"
+	"tuner/internal/exit"
 	"tuner/internal/golden"
-	"tuner/model/modelconfig"
-	"tuner/model/modelrepo"
 	"tuner/report/result"
 )
 
@@ -32,24 +32,7 @@ func defaults(inputs ...string) Options {
 // texts replaced.
 func analyzed(t *testing.T, replace ...string) string {
 	t.Helper()
-	text, err := os.ReadFile("../report/testdata/found.json")
-	if err != nil {
-		t.Fatal(err)
-	}
-	dir := t.TempDir()
-	changed := strings.NewReplacer(replace...).Replace(string(text))
-	if err := os.WriteFile(filepath.Join(dir, result.FileName), []byte(changed), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	m, err := parseChosen(result.FileName, []byte(changed), nil)
-	if err != nil {
-		return dir // the test needs the broken folder
-	}
-	c := modelconfig.Clone(m.Config)
-	if err := modelrepo.Write(filepath.Join(dir, "repository"), modelrepo.Source{Path: "../testdata/ort/add_sub.onnx", Digest: "d"}, c); err != nil {
-		t.Fatal(err)
-	}
-	return dir
+	return tunedtest.Analyzed(t, "..", tunedtest.One, replace...)
 }
 
 // gpu makes the result one of an A100.
@@ -61,13 +44,9 @@ func gpu() []string {
 }
 
 // parsed reads package report's golden result with texts replaced.
-func parsed(t *testing.T, replace ...string) Model {
+func parsed(t *testing.T, replace ...string) tuned.Model {
 	t.Helper()
-	text, err := os.ReadFile("../report/testdata/found.json")
-	if err != nil {
-		t.Fatal(err)
-	}
-	m, err := parseChosen(result.FileName, []byte(strings.NewReplacer(replace...).Replace(string(text))), nil)
+	m, err := tuned.Parse(result.FileName, tunedtest.Text(t, "..", tunedtest.One, replace...), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -210,8 +189,8 @@ func TestNothingHalfWritten(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err := Write(Triton, filepath.Join(parent, "deploy"), defaults(in))
-	if input := new(InputError); !errors.As(err, &input) || !strings.Contains(err.Error(), "it was changed since tuner wrote it; run 'tuner analyze' to write it again") {
-		t.Errorf("error is %v, want an InputError", err)
+	if exit.CodeOf(err) != exit.Usage || !strings.Contains(err.Error(), "it was changed since tuner wrote it; run 'tuner analyze' to write it again") {
+		t.Errorf("error is %v, want one of the user's input", err)
 	}
 	if entries, err := os.ReadDir(parent); err != nil || len(entries) > 0 {
 		t.Errorf("the folder has %v, %v", entries, err)
@@ -274,40 +253,9 @@ func TestImageTag(t *testing.T) {
 // The README names the machine of each model once, with the GPUs of models that compute on them.
 func TestMachines(t *testing.T) {
 	t.Parallel()
-	d := Deployment{Models: []Model{parsed(t), parsed(t, gpu()...), parsed(t, `"model": "Formula"`, `"model": "Other | CPU"`)}}
+	d := Deployment{Models: []tuned.Model{parsed(t), parsed(t, gpu()...), parsed(t, `"model": "Formula"`, `"model": "Other | CPU"`)}}
 	if got, want := (view{d}).Machines(), `Formula, NVIDIA A100 80GB PCIe, Other \| CPU`; got != want {
 		t.Errorf("%q, want %q", got, want)
-	}
-}
-
-func TestBadResults(t *testing.T) {
-	t.Parallel()
-	for name, test := range map[string]struct {
-		replace []string
-		want    string
-	}{
-		"not JSON":              {[]string{`"format": 1`, `"format": `}, "is not a result of 'tuner analyze'"},
-		"another format":        {[]string{`"format": 1`, `"format": 2`}, "format is 2; this version of tuner reads format 1"},
-		"several models":        {[]string{`"model": "minilm"`, `"models": [{"name": "a"}, {"name": "b"}], "model": "a+b"`}, "no target takes several models of one server yet"},
-		"a hostile name":        {[]string{`"model": "minilm"`, `"model": "a\nb: c"`}, `the name "a\nb: c" cannot be a folder`},
-		"no such configuration": {[]string{`"best": "minilm_config_4"`, `"best": "x"`}, `best: there is no configuration "x"`},
-		"nothing satisfies":     {[]string{`"best": "minilm_config_4"`, `"best": ""`}, "since nothing satisfies the constraints"},
-		"another name":          {[]string{`name: \"minilm\"\nplatform`, `name: \"other\"\nplatform`}, `"minilm" is configured as "other"`},
-		"no load":               {[]string{`"concurrency": 16`, `"concurrency": 0`}, "is not a load"},
-		"no figures":            {[]string{`"throughput": {`, `"thruput": {`}, "has no throughput and latency_p99 at concurrency 16"},
-		"absurd figures":        {[]string{`"value": 290000000`, `"value": 29e99`}, "is impossible"},
-		"absurd instances":      {[]string{`"instance_count": 2`, `"instance_count": 2000000000`}, "2000000000 instances of 1 threads are impossible"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			_, err := readModel(analyzed(t, test.replace...), nil)
-			if err == nil || !strings.Contains(err.Error(), test.want) {
-				t.Errorf("error %v, want %q", err, test.want)
-			}
-			if _, infeasible := errors.AsType[*InfeasibleError](err); infeasible != (name == "nothing satisfies") {
-				t.Errorf("error is of type %T", err)
-			}
-		})
 	}
 }
 
@@ -322,7 +270,7 @@ func FuzzResult(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
 		defer alloctest.Bound(t, len(text))()
-		m, err := parseChosen(result.FileName, text, nil)
+		m, err := tuned.Parse(result.FileName, text, nil)
 		if err != nil {
 			return
 		}
@@ -331,7 +279,7 @@ func FuzzResult(f *testing.F) {
 			if target.name == AzureML {
 				o.InstanceType = "Standard_F4s_v2"
 			}
-			d, err := newDeployment(target, []Model{m}, o)
+			d, err := newDeployment(target, []tuned.Model{m}, o)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -12,6 +12,7 @@ import (
 
 	"tuner/capacity"
 	"tuner/export/scaling"
+	"tuner/export/tuned"
 	"tuner/internal/words"
 )
 
@@ -371,7 +372,7 @@ func (d Deployment) askReady(port int) []string {
 	return command
 }
 
-func readyPath(m Model) string { return "/v2/models/" + m.Name + "/ready" }
+func readyPath(m tuned.Model) string { return "/v2/models/" + m.Name + "/ready" }
 
 type serviceSpec struct {
 	Selector map[string]string `yaml:"selector"`

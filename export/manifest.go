@@ -9,7 +9,9 @@ import (
 	"os"
 	"path/filepath"
 
+	"tuner/export/tuned"
 	"tuner/internal/durable"
+	"tuner/internal/exit"
 	"tuner/measure"
 	"tuner/model/mix"
 	"tuner/ort/addon"
@@ -120,15 +122,15 @@ func (m Manifest) encode() ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// ReadManifest reads an export's manifest. The error is an *InputError.
+// ReadManifest reads an export's manifest. The exit code of the error is exit.Usage.
 func ReadManifest(dir string) (Manifest, error) {
 	path := filepath.Join(dir, ManifestName)
 	text, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return Manifest{}, inputErrorf("no export in %q: there is no %s; 'tuner export' writes one", dir, ManifestName)
+		return Manifest{}, exit.Usagef("no export in %q: there is no %s; 'tuner export' writes one", dir, ManifestName)
 	}
 	if err != nil {
-		return Manifest{}, inputErrorf("cannot read %q: %w", path, durable.Cause(err))
+		return Manifest{}, exit.Usagef("cannot read %q: %w", path, durable.Cause(err))
 	}
 	return parseManifest(path, text)
 }
@@ -137,24 +139,24 @@ func ReadManifest(dir string) (Manifest, error) {
 func parseManifest(path string, text []byte) (Manifest, error) {
 	var m Manifest
 	if err := json.Unmarshal(text, &m); err != nil {
-		return Manifest{}, inputErrorf("%s was not written by 'tuner export': %w", path, err)
+		return Manifest{}, exit.Usagef("%s was not written by 'tuner export': %w", path, err)
 	}
 	switch {
 	case m.Format != ManifestFormat:
-		return Manifest{}, inputErrorf("%s: format is %d; this version of tuner reads format %d", path, m.Format, ManifestFormat)
+		return Manifest{}, exit.Usagef("%s: format is %d; this version of tuner reads format %d", path, m.Format, ManifestFormat)
 	case !filepath.IsLocal(filepath.FromSlash(m.Repository)):
-		return Manifest{}, inputErrorf("%s: repository: %q leads out of the export", path, m.Repository)
+		return Manifest{}, exit.Usagef("%s: repository: %q leads out of the export", path, m.Repository)
 	case len(m.Models) == 0:
-		return Manifest{}, inputErrorf("%s: models: is empty", path)
+		return Manifest{}, exit.Usagef("%s: models: is empty", path)
 	}
 	for i, model := range m.Models {
 		switch {
-		case !modelName.MatchString(model.Name):
-			return Manifest{}, inputErrorf("%s: models[%d].name: %q is not the name of a model", path, i, model.Name)
-		case !isLoad(model.Load):
-			return Manifest{}, inputErrorf("%s: models[%d].load: %s is not a load", path, i, model.Load)
+		case !tuned.IsName(model.Name):
+			return Manifest{}, exit.Usagef("%s: models[%d].name: %q is not the name of a model", path, i, model.Name)
+		case !tuned.IsLoad(model.Load):
+			return Manifest{}, exit.Usagef("%s: models[%d].load: %s is not a load", path, i, model.Load)
 		case !(model.Throughput.Value > 0):
-			return Manifest{}, inputErrorf("%s: models[%d].throughput: must be above 0", path, i)
+			return Manifest{}, exit.Usagef("%s: models[%d].throughput: must be above 0", path, i)
 		}
 	}
 	return m, nil

@@ -4,7 +4,6 @@ import (
 	"path/filepath"
 
 	"tuner/export/monitoring"
-	"tuner/measure"
 )
 
 // The files that watch a server, and their folder.
@@ -19,7 +18,7 @@ func (d Deployment) monitored() monitoring.Server {
 	s := monitoring.Server{Name: d.Name, HasGPUs: d.GPUs > 0}
 	for _, m := range d.Models {
 		s.Models = append(s.Models, monitoring.Model{
-			Name: m.Name, Requests: m.requestRate(), Queue: seconds(m.queue()), P99: seconds(m.Values[measure.LatencyP99].Value), Limit: seconds(m.P99Limit),
+			Name: m.Name, Requests: m.RequestRate(), Queue: m.Queue(), P99: m.P99(), Limit: m.P99Most(),
 		})
 	}
 	return s

@@ -1,6 +1,10 @@
 package export
 
-import "strings"
+import (
+	"strings"
+
+	"tuner/export/tuned"
+)
 
 // longestName leaves space for the targets' suffixes within the 63 characters of a label.
 const longestName = 40
@@ -29,7 +33,7 @@ func DNSLabel(text string) string {
 }
 
 // defaultName returns the model's name, or the server's if it has several models.
-func defaultName(models []Model) string {
+func defaultName(models []tuned.Model) string {
 	if len(models) == 1 {
 		return DNSLabel(models[0].Name)
 	}

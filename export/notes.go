@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"tuner/model/modelconfig"
+	"tuner/export/tuned"
 	"tuner/ort/addon"
 	"tuner/ort/provider"
 	"tuner/ort/sessionoption"
@@ -24,7 +24,7 @@ func notes(d Deployment, o Options) []string {
 	if d.Memory == 0 {
 		add("No memory is reserved, since the campaign did not measure memory: set it by hand.")
 	}
-	if d.GPUs > 0 && !slices.ContainsFunc(d.Models, func(m Model) bool { return m.GPUs() > 0 }) {
+	if d.GPUs > 0 && !slices.ContainsFunc(d.Models, func(m tuned.Model) bool { return m.GPUs() > 0 }) {
 		add("The tuned configuration computes on CPUs: its %d GPUs will idle.", d.GPUs)
 	}
 	if most := mostCores(d.Models); most > 0 && d.CPUs > most {
@@ -45,7 +45,7 @@ func notes(d Deployment, o Options) []string {
 }
 
 // answerNotes give state and probability of a configuration that is not proven.
-func answerNotes(m Model) []string {
+func answerNotes(m tuned.Model) []string {
 	// only these states put text of the file into the README
 	known := []verdict.State{verdict.Unfinished, verdict.Close, verdict.NoGain}
 	if !slices.Contains(known, m.State) {
@@ -60,8 +60,8 @@ func answerNotes(m Model) []string {
 
 // mostCores returns the number of cores of the largest machine on which several models were
 // measured. It returns 0 for a single model, and if a machine is unknown.
-func mostCores(models []Model) int {
-	if len(models) == 1 || slices.ContainsFunc(models, func(m Model) bool { return !m.knowsMachine() }) {
+func mostCores(models []tuned.Model) int {
+	if len(models) == 1 || slices.ContainsFunc(models, func(m tuned.Model) bool { return !m.KnowsMachine() }) {
 		return 0
 	}
 	most := 0
@@ -72,7 +72,7 @@ func mostCores(models []Model) int {
 }
 
 // machineNotes describe how the server differs from the one on which a model was measured.
-func machineNotes(m Model, d Deployment) []string {
+func machineNotes(m tuned.Model, d Deployment) []string {
 	var list []string
 	add := func(format string, args ...any) { list = append(list, fmt.Sprintf(format, args...)) }
 	if m.Remote {
@@ -83,8 +83,8 @@ func machineNotes(m Model, d Deployment) []string {
 		add("Model %q was measured with instances on %d GPUs, but a server has %d.", m.Name, measured, d.GPUs)
 	}
 	if m.Threads == 0 && m.GPUs() == 0 {
-		text := fmt.Sprintf("Model %q does not set %s, so it starts a thread for each core of the node, whatever the limit", m.Name, m.threadOption())
-		if m.knowsMachine() {
+		text := fmt.Sprintf("Model %q does not set %s, so it starts a thread for each core of the node, whatever the limit", m.Name, m.ThreadOption())
+		if m.KnowsMachine() {
 			text += fmt.Sprintf(". It needs nodes with %d cores, like the measured one", m.Host.UsableCores())
 		}
 		add("%s.", text)
@@ -92,22 +92,9 @@ func machineNotes(m Model, d Deployment) []string {
 	return list
 }
 
-// threadOption returns the option that would limit an instance's threads in the configuration.
-func (m Model) threadOption() string {
-	if own := m.ownThreads(); own != nil {
-		row := provider.Of(own.Name)
-		return row.Title + "'s " + row.Threads.Option
-	}
-	name, settings := sessionoption.IntraOpThreads, m.Options.Settings
-	if settings.Value(sessionoption.ExecutionMode) == sessionoption.Parallel && settings.Whole(name) > 0 {
-		name = sessionoption.InterOpThreads
-	}
-	return sessionoption.Of(name).Parameter
-}
-
 // stockNotes describe how a stock Triton treats a model's configuration differently from the
 // bundled engine (docs/design/providers.md).
-func stockNotes(m Model) []string {
+func stockNotes(m tuned.Model) []string {
 	var list []string
 	add := func(format string, args ...any) { list = append(list, fmt.Sprintf(format, args...)) }
 	if slices.ContainsFunc(slices.Collect(maps.Keys(m.Options.Session)), func(key string) bool { return !sessionoption.OfTriton(key) }) {
@@ -122,7 +109,7 @@ func stockNotes(m Model) []string {
 			add("Model %q uses operators of %s, a module of Python: set LD_PRELOAD of the servers to the image's libpython3.N.so.1.0.", m.Name, filepath.Base(f.Path))
 		}
 	}
-	for _, a := range m.accelerators() {
+	for _, a := range m.Accelerators() {
 		if a.Name == provider.CPU || provider.Of(a.Name).Triton == provider.Missing {
 			add("Model %q names the execution accelerator %q. `tuner serve` has it, but a stock Triton does not load the model (deploy_target: triton "+
 				"searches without it).", m.Name, a.Name)
@@ -142,19 +129,10 @@ func stockNotes(m Model) []string {
 	return list
 }
 
-// accelerators returns the accelerators that the configuration's instances use. Accelerators of
-// GPUs count only if some instance runs on a GPU.
-func (m Model) accelerators() []modelconfig.Accelerator {
-	if m.GPUs() == 0 {
-		return m.Options.CPUAccelerators
-	}
-	return slices.Concat(m.Options.GPUAccelerators, m.Options.CPUAccelerators)
-}
-
 // policyNotes name a model's host policies that no option defines.
-func policyNotes(m Model, o Options) []string {
+func policyNotes(m tuned.Model, o Options) []string {
 	var list []string
-	for _, policy := range m.hostPolicies() {
+	for _, policy := range m.HostPolicies() {
 		if !slices.ContainsFunc(o.HostPolicies, func(p string) bool { return strings.HasPrefix(p, policy+",") }) {
 			list = append(list, fmt.Sprintf("Model %q names the host policy %q, which no --host-policy describes, so it has no effect.", m.Name, policy))
 		}

@@ -4,8 +4,10 @@ import (
 	"path"
 	"path/filepath"
 
+	"tuner/export/tuned"
 	"tuner/internal/checksum"
 	"tuner/internal/durable"
+	"tuner/internal/exit"
 	"tuner/model/modelrepo"
 	"tuner/ort/addon"
 )
@@ -20,10 +22,10 @@ func (d Deployment) checkOperators() error {
 		switch {
 		case len(names) == 0:
 		case d.target.mount == "":
-			return inputErrorf("cannot export %q: it needs the library %q, and %s does not say in which folder its servers have the models; choose another target, "+
+			return exit.Usagef("cannot export %q: it needs the library %q, and %s does not say in which folder its servers have the models; choose another target, "+
 				"or put the library into an image of your own and name its path there in config.pbtxt", m.Name, names[0], d.target.name)
 		case d.target.name != KServe && d.Storage.Claim == "" && d.target.isCluster():
-			return inputErrorf("cannot export %q to %s: it needs the library %q, and a server puts the files of an object store into a folder of its own; "+
+			return exit.Usagef("cannot export %q to %s: it needs the library %q, and a server puts the files of an object store into a folder of its own; "+
 				"name a claim with --storage pvc://CLAIM", m.Name, d.Storage.URI, names[0])
 		}
 	}
@@ -33,25 +35,25 @@ func (d Deployment) checkOperators() error {
 // carryOperators copies the libraries with a model's operators into its folder of the repository, and
 // names them in its configuration by their paths on the servers. It returns their size in bytes. It
 // refuses a library that changed since the measurement.
-func (d Deployment) carryOperators(repository string, m Model) (int64, error) {
+func (d Deployment) carryOperators(repository string, m tuned.Model) (int64, error) {
 	for _, f := range m.Operators {
 		sum, err := checksum.File(f.Path)
 		if err != nil {
-			return 0, inputErrorf("cannot read the library %q of model %q: %w", f.Path, m.Name, durable.Cause(err))
+			return 0, exit.Usagef("cannot read the library %q of model %q: %w", f.Path, m.Name, durable.Cause(err))
 		}
 		if sum != f.SHA256 {
-			return 0, inputErrorf("cannot export %q: the library %q changed since it was measured; put the old file back, or run the campaign again", m.Name, f.Path)
+			return 0, exit.Usagef("cannot export %q: the library %q changed since it was measured; put the old file back, or run the campaign again", m.Name, f.Path)
 		}
 	}
 	size, err := modelrepo.CarryOperators(filepath.Join(repository, m.Name), path.Join(d.target.mount, m.Name))
 	if err != nil {
-		return 0, &InputError{err}
+		return 0, exit.With(exit.Usage, err)
 	}
 	return size, nil
 }
 
 // carried lists the libraries of a model in the export, with paths relative to it.
-func (d Deployment) carried(m Model) []addon.File {
+func (d Deployment) carried(m tuned.Model) []addon.File {
 	var files []addon.File
 	for _, f := range m.Operators {
 		files = append(files, addon.File{

@@ -7,6 +7,7 @@ import (
 
 	"tuner/capacity"
 	"tuner/capacity/autoscaler"
+	"tuner/export/tuned"
 )
 
 // planReadme is the part of the READMEs about a plan.
@@ -15,7 +16,7 @@ import (
 var planReadme string
 
 // checkPlan finds what keeps a plan from being exported.
-func checkPlan(t target, models []Model, o Options) (errs []error) {
+func checkPlan(t target, models []tuned.Model, o Options) (errs []error) {
 	if address, err := url.Parse(o.Prometheus); err != nil || address.Host == "" || address.Scheme != "http" && address.Scheme != "https" {
 		errs = append(errs, fmt.Errorf("--prometheus %q: the address of a Prometheus is needed, such as http://prometheus.monitoring.svc:9090", o.Prometheus))
 	}

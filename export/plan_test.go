@@ -115,17 +115,3 @@ func TestPlansThatDoNotFit(t *testing.T) {
 	check(Kubernetes, `it is for the configuration "other", and the export has "minilm_config_4"`, func(o *Options) { o.Plan.Best.Configuration = "other" })
 	check(Kubernetes, `--prometheus "prometheus"`, func(o *Options) { o.Prometheus = "prometheus" })
 }
-
-// Another configuration than the best one is exported from a repository of its own.
-func TestChosenConfiguration(t *testing.T) {
-	t.Parallel()
-	dir := analyzed(t)
-	m, err := readModel(dir, &Chosen{Configuration: "minilm_config_4", Repository: "nowhere"})
-	if err != nil || m.folder() != filepath.Join(dir, "repository", "minilm") {
-		t.Errorf("%q, %v", m.folder(), err) // the best one is in the results' own
-	}
-	_, err = readModel(dir, &Chosen{Configuration: "minilm_config_default", Repository: "nowhere"})
-	if err == nil || !strings.Contains(err.Error(), "nowhere") {
-		t.Errorf("%v, want the folder of the chosen configuration", err)
-	}
-}

@@ -8,6 +8,7 @@ import (
 
 	"tuner/export"
 	"tuner/internal/durable"
+	"tuner/internal/exit"
 	"tuner/model/modelrepo"
 	"tuner/ort/addon"
 )
@@ -44,8 +45,8 @@ func openRepository(dir, repository string, m export.Manifest, libraries addon.L
 		paths, missing := matching(model.Operators, allowed.Operators)
 		if len(missing) > 0 {
 			s.close()
-			return served{}, &export.InputError{Err: fmt.Errorf("cannot verify %q: model %q needs libraries, whose code would run in the server; allow them with %s",
-				dir, model.Name, flagsText(dir, missing))}
+			return served{}, exit.Usagef("cannot verify %q: model %q needs libraries, whose code would run in the server; allow them with %s",
+				dir, model.Name, flagsText(dir, missing))
 		}
 		if err := modelrepo.LinkWith(s.dir, filepath.Join(repository, model.Name), paths); err != nil {
 			s.close()

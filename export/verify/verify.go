@@ -15,6 +15,7 @@ import (
 
 	"tuner/engine/api"
 	"tuner/export"
+	"tuner/internal/exit"
 	"tuner/measure"
 	"tuner/model/modelconfig"
 	"tuner/ort/addon"
@@ -77,7 +78,7 @@ type Build struct {
 const tolerance = 0.10
 
 // Verify checks the export in a folder. Models that cannot be served or do not answer are failed
-// checks. An *export.InputError means that the folder has no export.
+// checks. The exit code exit.Usage of an error means that the folder has no export.
 func Verify(ctx context.Context, dir string, o Options) ([]Check, error) {
 	manifest, err := export.ReadManifest(dir)
 	if err != nil {
@@ -102,7 +103,7 @@ func verify(ctx context.Context, dir, repository string, manifest export.Manifes
 	for _, m := range manifest.Models {
 		s, err := open(repository, m, o.Input)
 		if err != nil {
-			return nil, &export.InputError{Err: fmt.Errorf("cannot verify %q: %w", dir, err)}
+			return nil, exit.Usagef("cannot verify %q: %w", dir, err)
 		}
 		s.build = o.Build(m)
 		subjects = append(subjects, s)

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"tuner/export"
+	"tuner/internal/exit"
 	"tuner/measure"
 	"tuner/model/modelconfig"
 	"tuner/model/modelrepo"
@@ -178,8 +179,8 @@ func TestNoExport(t *testing.T) {
 			}
 		}
 		_, err := Verify(t.Context(), dir, Options{})
-		if _, ok := err.(*export.InputError); !ok {
-			t.Errorf("%s: error %v, want an InputError", name, err)
+		if exit.CodeOf(err) != exit.Usage {
+			t.Errorf("%s: error %v, want one of the user's input", name, err)
 		}
 		_ = os.Remove(filepath.Join(dir, export.ManifestName)) // absent in the first case
 	}

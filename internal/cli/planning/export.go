@@ -8,6 +8,7 @@ import (
 	"tuner/analyze"
 	"tuner/capacity"
 	"tuner/export"
+	"tuner/export/tuned"
 	"tuner/internal/durable"
 	"tuner/internal/exit"
 	"tuner/report"
@@ -44,7 +45,7 @@ func Export(target, dir, file string, o export.Options) (export.Export, error) {
 	if err := writeConfiguration(temp, o.Inputs[0], p.Best.Configuration); err != nil {
 		return export.Export{}, err
 	}
-	o.Chosen = &export.Chosen{Configuration: p.Best.Configuration, Repository: temp}
+	o.Chosen = &tuned.Chosen{Configuration: p.Best.Configuration, Repository: temp}
 	return export.Write(target, dir, o)
 }
 
