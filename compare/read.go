@@ -147,8 +147,13 @@ func readCampaign(path string, text []byte) (Run, error) {
 	if r.Origin != nil {
 		run.Created = created(r.Origin.Created)
 	}
+	for _, m := range r.Models {
+		run.models = append(run.models, m.Model)
+	}
 	for _, t := range r.Goal.Objective {
-		run.shown = append(run.shown, t.Metric)
+		if t.Metric != measure.Scale { // a load has it
+			run.shown = append(run.shown, t.Metric)
+		}
 	}
 	for _, c := range r.Goal.Constraints {
 		if c.Metric != measure.ErrorRate {
@@ -220,6 +225,9 @@ func campaignFacts(r result.Result) map[string]string {
 	if r.Arrivals != "" {
 		requests = append(requests, r.Arrivals)
 	}
+	for _, m := range r.Models {
+		requests = append(requests, fmt.Sprintf("%s %s", m.Model, m.Load))
+	}
 	facts[factGoal], facts[factRequests] = strings.Join(goal, ", "), strings.Join(requests, ", ")
 	if o := r.Origin; o != nil {
 		facts["tuner"], facts["ONNX Runtime"], facts[factFingerprint] = o.Tool, strings.Join(o.Runtimes, ", "), o.Fingerprint
@@ -233,7 +241,7 @@ func campaignFacts(r result.Result) map[string]string {
 			facts["server of the finals"] = inJSON(o.Finals)
 		}
 		for _, m := range o.Models {
-			facts["model file, "+m.Precision] = m.SHA256
+			facts["model file, "+strings.TrimSpace(m.Model+" "+m.Precision)] = m.SHA256
 		}
 	}
 	return facts
@@ -293,19 +301,23 @@ func addSamples(run *Run, dir string) error {
 		if j < 0 {
 			continue
 		}
-		for _, w := range e.Measurement.Windows {
-			points[j].samples = append(points[j].samples, sampleOf(w))
+		for windows := range slices.Chunk(e.Measurement.Windows, max(1, len(e.Measurement.Models()))) {
+			points[j].samples = append(points[j].samples, sampleOf(windows))
 		}
 	}
 	return nil
 }
 
-func sampleOf(w measure.Window) Sample {
-	m := measure.Measurement{Windows: []measure.Window{w}}
-	s := Sample{Requests: w.Requests, Values: map[measure.Metric]float64{}}
-	for _, metric := range []measure.Metric{measure.Throughput, measure.LatencyAvg, measure.LatencyP50, measure.LatencyP99} {
-		if v, ok := m.Value(metric); ok && v > 0 {
-			s.Values[metric] = v
+// sampleOf returns the figures of a window, or of the windows of several models between the same edges.
+func sampleOf(windows []measure.Window) Sample {
+	s := Sample{Values: map[measure.Metric]float64{}}
+	for _, w := range windows {
+		s.Requests += w.Requests
+		m := measure.Measurement{Windows: []measure.Window{w}}.Alone()
+		for _, metric := range []measure.Metric{measure.Throughput, measure.LatencyAvg, measure.LatencyP50, measure.LatencyP99} {
+			if v, ok := m.Value(metric); ok && v > 0 {
+				s.Values[metric.Of(w.Model)] = v
+			}
 		}
 	}
 	return s

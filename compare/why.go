@@ -10,8 +10,26 @@ import (
 	"tuner/measure"
 )
 
-// winners says who won in both runs, and why that changed.
+// winners says who won in both runs, why that changed, and how far the traffic of several models can grow.
 func winners(a, b Run, p Pair) []string {
+	return append(whoWon(a, b, p), growths(a, b)...)
+}
+
+// growths compares how far the traffic of several models can grow with the winners of two runs.
+func growths(a, b Run) []string {
+	winA, okA := a.byName(a.Winner)
+	winB, okB := b.byName(b.Winner)
+	if !okA || !okB || winA.best.Scale <= 0 || winB.best.Scale <= 0 {
+		return nil
+	}
+	text := fmt.Sprintf("The winner keeps the limits at scale %.4g in %s, and at scale %.4g in %s.", winA.best.Scale, a.Name, winB.best.Scale, b.Name)
+	if winA.best.Mix != winB.best.Mix {
+		text += " The traffic at scale 1 differs."
+	}
+	return []string{text}
+}
+
+func whoWon(a, b Run, p Pair) []string {
 	winA, okA := a.byName(a.Winner)
 	winB, okB := b.byName(b.Winner)
 	switch {

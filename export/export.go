@@ -60,11 +60,11 @@ func write(t target, dir string, o Options) (Export, error) {
 	}
 	var models []tuned.Model
 	for _, input := range o.Inputs {
-		m, err := tuned.Read(input, o.Chosen)
+		own, err := tuned.Read(input, o.Chosen)
 		if err != nil {
 			return Export{}, err
 		}
-		models = append(models, m)
+		models = append(models, own...)
 	}
 	d, err := newDeployment(t, models, o)
 	if err != nil {

@@ -46,11 +46,11 @@ func gpu() []string {
 // parsed reads package report's golden result with texts replaced.
 func parsed(t *testing.T, replace ...string) tuned.Model {
 	t.Helper()
-	m, err := tuned.Parse(result.FileName, tunedtest.Text(t, "..", tunedtest.One, replace...), nil)
+	models, err := tuned.Parse(result.FileName, tunedtest.Text(t, "..", tunedtest.One, replace...), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return m
+	return models[0]
 }
 
 // exported exports, and decodes the value at a path in one of the files.
@@ -261,7 +261,7 @@ func TestMachines(t *testing.T) {
 
 // Any content of result.json gives an error, or a model that every target can write.
 func FuzzResult(f *testing.F) {
-	for _, name := range []string{"found.json", "variants.json", "infeasible.json"} {
+	for _, name := range []string{"found.json", "variants.json", "infeasible.json", "two.json"} {
 		text, err := os.ReadFile(filepath.Join("../report/testdata", name))
 		if err != nil {
 			f.Fatal(err)
@@ -270,7 +270,7 @@ func FuzzResult(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
 		defer alloctest.Bound(t, len(text))()
-		m, err := tuned.Parse(result.FileName, text, nil)
+		models, err := tuned.Parse(result.FileName, text, nil)
 		if err != nil {
 			return
 		}
@@ -279,7 +279,7 @@ func FuzzResult(f *testing.F) {
 			if target.name == AzureML {
 				o.InstanceType = "Standard_F4s_v2"
 			}
-			d, err := newDeployment(target, []tuned.Model{m}, o)
+			d, err := newDeployment(target, models, o)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -15,6 +15,7 @@ import (
 	"tuner/measure"
 	"tuner/model/mix"
 	"tuner/ort/addon"
+	"tuner/search"
 )
 
 // ManifestName is the file in every export that describes it for programs
@@ -75,6 +76,10 @@ type ManifestModel struct {
 	Load       measure.Load `json:"load"`          // load of the figures: the configuration's best one
 	Throughput Figure       `json:"throughput"`    // throughput, in inferences per second
 	P99        Figure       `json:"latency_p99"`   // 99th percentile of the latency, in seconds
+	// limits of the question on its figures; absent without any
+	Limits []search.Constraint `json:"limits,omitempty"`
+	// it was measured under load together with the other models of its input; absent if alone
+	Together bool `json:"together,omitempty"`
 	// mean cosine similarity of its outputs with the original's, of the output where it is lowest;
 	// absent where nothing was compared
 	Cosine *float64 `json:"cosine,omitempty"`
@@ -105,7 +110,7 @@ func (d Deployment) Manifest() Manifest {
 		m.Models = append(m.Models, ManifestModel{
 			Name: model.Name, Input: model.Input, Configuration: model.Configuration, Precision: model.Precision, Provider: model.Provider,
 			Runtime: model.Runtime, SHA256: model.SHA256, Operators: d.carried(model), Server: model.Server, Machine: model.Fingerprint, Mix: model.Mix, Load: model.Load,
-			Throughput: Figure(model.Values[measure.Throughput]), P99: Figure(model.Values[measure.LatencyP99]), Cosine: model.Cosine,
+			Throughput: Figure(model.Values[measure.Throughput]), P99: Figure(model.Values[measure.LatencyP99]), Limits: model.Limits, Together: model.Together, Cosine: model.Cosine,
 		})
 	}
 	return m

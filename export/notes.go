@@ -28,14 +28,17 @@ func notes(d Deployment, o Options) []string {
 		add("The tuned configuration computes on CPUs: its %d GPUs will idle.", d.GPUs)
 	}
 	if most := mostCores(d.Models); most > 0 && d.CPUs > most {
-		add("The models get %d cores together, but each was measured alone on a machine with %d. With fewer cores they do not reach "+
+		add("The models get %d cores together, but each campaign had a machine with %d to itself. With fewer cores they do not reach "+
 			"their figures while all are busy.", d.CPUs, most)
 	}
 	if d.target.isOneServer && (o.Replicas != DefaultReplicas || o.MaxReplicas != DefaultMaxReplicas) {
 		add("The target %s is one server: --replicas and --max-replicas have no effect there.", d.Target)
 	}
+	for _, group := range tuned.Groups(d.Models) {
+		list = append(list, answerNotes(group)...)
+	}
 	for _, m := range d.Models {
-		list = slices.Concat(list, answerNotes(m), machineNotes(m, d), stockNotes(m), policyNotes(m, o))
+		list = slices.Concat(list, machineNotes(m, d), stockNotes(m), policyNotes(m, o))
 	}
 	list = append(list, planNotes(o.Plan)...)
 	if d.target.notes != nil {
@@ -44,24 +47,30 @@ func notes(d Deployment, o Options) []string {
 	return list
 }
 
-// answerNotes give state and probability of a configuration that is not proven.
-func answerNotes(m tuned.Model) []string {
+// answerNotes give state and probability of a configuration that is not proven, of models that were measured
+// together.
+func answerNotes(group []tuned.Model) []string {
+	m := group[0]
 	// only these states put text of the file into the README
 	known := []verdict.State{verdict.Unfinished, verdict.Close, verdict.NoGain}
 	if !slices.Contains(known, m.State) {
 		return nil
 	}
-	text := fmt.Sprintf("The result of model %q is: %s", m.Name, m.State)
+	whose := fmt.Sprintf("model %q", m.Name)
+	for _, other := range group[1:] {
+		whose += fmt.Sprintf(" and model %q", other.Name)
+	}
+	text := fmt.Sprintf("The result of %s is: %s", whose, m.State)
 	if m.Kept != nil {
 		text += fmt.Sprintf("; all limits kept: %s", verdict.Percent(*m.Kept))
 	}
 	return []string{text + "."}
 }
 
-// mostCores returns the number of cores of the largest machine on which several models were
-// measured. It returns 0 for a single model, and if a machine is unknown.
+// mostCores returns the number of cores of the largest machine of several campaigns. It returns 0 for a single
+// one, and if a machine is unknown.
 func mostCores(models []tuned.Model) int {
-	if len(models) == 1 || slices.ContainsFunc(models, func(m tuned.Model) bool { return !m.KnowsMachine() }) {
+	if len(tuned.Groups(models)) == 1 || slices.ContainsFunc(models, func(m tuned.Model) bool { return !m.KnowsMachine() }) {
 		return 0
 	}
 	most := 0

@@ -33,7 +33,7 @@ func TestNotes(t *testing.T) {
 	}{
 		{"as measured", Kubernetes, named, []tuned.Model{parsed(t)}, ""},
 		{"two models", Kubernetes, named, []tuned.Model{parsed(t), another()},
-			"The models get 4 cores together, but each was measured alone on a machine with 2. "},
+			"The models get 4 cores together, but each campaign had a machine with 2 to itself. "},
 		{"two models on a large machine", Kubernetes, named, []tuned.Model{parsed(t, `"logical": 2`, `"logical": 16`), another(`"logical": 2`, `"logical": 16`)}, ""},
 		{"XNNPACK", Kubernetes, named, []tuned.Model{parsed(t, accelerated("xnnpack", "")...)},
 			"names the execution accelerator \"xnnpack\". `tuner serve` has it, but a stock Triton does not load the model"},
@@ -95,7 +95,7 @@ func TestAnswerNotes(t *testing.T) {
 	kept := 0.634
 	check := func(m tuned.Model, want ...string) {
 		t.Helper()
-		if diff := cmp.Diff(want, answerNotes(m)); diff != "" {
+		if diff := cmp.Diff(want, answerNotes([]tuned.Model{m})); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", m.State, diff)
 		}
 	}

@@ -28,7 +28,7 @@ func checkPlan(t target, models []tuned.Model, o Options) (errs []error) {
 		return append(errs, fmt.Errorf("--plan: a plan is for a cluster, and %s is none; leave it out", t.name))
 	}
 	if len(models) != 1 {
-		return append(errs, fmt.Errorf("--plan: a plan is for servers of one model, and this export has %d", len(models)))
+		return append(errs, fmt.Errorf("--plan: a plan is for servers of one model, and this export has %d; leave it out, and choose --replicas", len(models)))
 	}
 	m := models[0]
 	if p.Model != m.Name {

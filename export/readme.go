@@ -130,9 +130,12 @@ func cell(text string) string {
 // Rows returns the models, with the figures behind the deployment.
 func (v view) Rows() []string {
 	var rows []string
-	for _, m := range v.Models {
+	for i, m := range v.Models {
 		memory := "unknown"
-		if m.Memory > 0 {
+		switch {
+		case m.Together && i > 0 && m.Memory == 0 && m.Input == v.Models[i-1].Input:
+			memory = "in the above"
+		case m.Memory > 0:
 			memory = measure.Memory.Format(m.Memory)
 		}
 		rows = append(rows, fmt.Sprintf("| %s | %s on %s | %d × %s | %s | %s | %s | %s |", m.Name, cell(m.Precision), cell(m.Provider), m.Instances,

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -132,9 +133,12 @@ func ranking(r result.Result) []configuration {
 // valuesOf returns the figures of a point that people ask for.
 func valuesOf(p result.Point) map[string]*figure {
 	values := map[string]*figure{}
-	for _, metric := range []measure.Metric{measure.Throughput, measure.LatencyAvg, measure.LatencyP50, measure.LatencyP99, measure.Memory} {
-		if e, known := p.Values[metric]; known {
-			values[string(metric)] = &e
+	asked := []measure.Metric{measure.Throughput, measure.LatencyAvg, measure.LatencyP50, measure.LatencyP99, measure.Memory}
+	for metric, e := range p.Values {
+		model, of := metric.Split()
+		isSum := metric == measure.Throughput && !p.Load.Mix.IsZero() // of different models, which tells nothing
+		if slices.Contains(asked, of) && !isSum {
+			values[string(of.Of(model))] = &e
 		}
 	}
 	return values

@@ -15,6 +15,7 @@ import (
 	"tuner/ort/addon"
 	"tuner/ort/provider"
 	"tuner/ort/sessionoption"
+	"tuner/search"
 	"tuner/search/verdict"
 )
 
@@ -51,6 +52,11 @@ type Model struct {
 	Remote      bool          // the server was running already, on an unknown machine
 	Host        hostinfo.Host // the measured machine; zero if unknown
 	Fingerprint string        // of the host; "" if unknown
+	// Together: it was measured under load together with the other models of its input, on one server. The
+	// memory and the launch of the server are then those of the first of them, and the other figures its own.
+	Together bool
+	// Limits of the question on the model's own figures
+	Limits []search.Constraint
 }
 
 // Folder returns the model's deployable folder from `tuner analyze`.
@@ -137,46 +143,6 @@ func (m Model) HostPolicies() []string {
 		}
 	}
 	return names
-}
-
-// cores returns the number of cores for a model: the threads of its instances, or the used cores
-// plus one if that is larger. It is at most the number of cores of the measured machine. On GPUs,
-// threads hardly compute, so only the use counts.
-func (m Model) cores() int {
-	used := 1 + int(math.Ceil(min(m.Values[measure.CPU].Value, mostCount)))
-	if m.GPUs() > 0 {
-		return used
-	}
-	wanted := max(m.Instances*max(1, m.Threads), used)
-	switch {
-	case !m.KnowsMachine():
-		return wanted
-	case m.Threads == 0:
-		return m.Host.UsableCores()
-	}
-	return min(m.Host.UsableCores(), wanted)
-}
-
-// Cores returns the number of cores of a server with all models.
-func Cores(models []Model) int {
-	sum := 0
-	for _, m := range models {
-		sum += m.cores()
-	}
-	return sum
-}
-
-// Memory returns the memory of a server's process with all models, in bytes: the sum of the measured peaks. It
-// returns 0 if a peak is unknown.
-func Memory(models []Model) float64 {
-	bytes := 0.0
-	for _, m := range models {
-		if m.Memory == 0 {
-			return 0
-		}
-		bytes += m.Memory
-	}
-	return bytes
 }
 
 // QueueTime returns the mean queue time of all models' requests at their tuned loads.

@@ -41,7 +41,7 @@ func TestCores(t *testing.T) {
 		m := configured(t, config)
 		m.Instances, m.Host.CPU.Logical = instances, machine
 		m.Values = map[measure.Metric]measure.Estimate{measure.CPU: {Value: used}}
-		if got := m.cores(); got != want {
+		if got := Cores([]Model{m}); got != want {
 			t.Errorf("%s: %d cores, want %d", name, got, want)
 		}
 	}

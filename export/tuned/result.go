@@ -21,9 +21,11 @@ import (
 	"tuner/measure"
 	"tuner/model/mix"
 	"tuner/model/modelconfig"
+	"tuner/ort/addon"
 	"tuner/profile/journal"
 	"tuner/report/result"
 	"tuner/search"
+	"tuner/spec/goals"
 )
 
 // Chosen is a configuration of a result, with its deployable model repository.
@@ -32,24 +34,30 @@ type Chosen struct {
 	Repository    string // folder of a repository with the model
 }
 
-// Read reads an analyzed campaign's result in the folder input: its best configuration, or the chosen one.
+// Read reads an analyzed campaign's result in the folder input: its model, or several models of one server, in
+// the best configuration or the chosen one.
 // The exit code of the error is exit.Usage if the user can fix it, and exit.Infeasible if nothing satisfies the
 // constraints.
-func Read(input string, chosen *Chosen) (Model, error) {
+func Read(input string, chosen *Chosen) ([]Model, error) {
 	path := filepath.Join(input, result.FileName)
 	text, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return Model{}, exit.Usagef("no analyzed result in %q: run 'tuner analyze --input %s' first, or name its output folder", input, input)
+		return nil, exit.Usagef("no analyzed result in %q: run 'tuner analyze --input %s' first, or name its output folder", input, input)
 	}
 	if err != nil {
-		return Model{}, exit.Usagef("cannot read %q: %w", path, durable.Cause(err))
+		return nil, exit.Usagef("cannot read %q: %w", path, durable.Cause(err))
 	}
-	m, err := Parse(path, text, chosen)
+	models, err := Parse(path, text, chosen)
 	if err != nil {
-		return Model{}, err
+		return nil, err
 	}
-	m.Input = filepath.Clean(input)
-	return m, checkFolder(m)
+	for i := range models {
+		models[i].Input = filepath.Clean(input)
+		if err := checkFolder(models[i]); err != nil {
+			return nil, err
+		}
+	}
+	return models, nil
 }
 
 // checkFolder compares the deployable folder's configuration with the result's. The folder may come
@@ -79,45 +87,47 @@ var modelName = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.-]*$`)
 
 // Parse reads the chosen configuration of result.json, or with nil the best one. path appears in messages.
 // The states of an answer are those of the best one alone.
-func Parse(path string, text []byte, chosen *Chosen) (Model, error) {
+func Parse(path string, text []byte, chosen *Chosen) ([]Model, error) {
 	d, err := result.Parse(path, text)
 	if err != nil {
-		return Model{}, exit.With(exit.Usage, err)
+		return nil, exit.With(exit.Usage, err)
 	}
 	repository := ""
 	if chosen != nil && chosen.Configuration != d.Best {
 		d.Best, repository, d.Answer = chosen.Configuration, chosen.Repository, result.Answer{}
 	}
-	switch {
-	case len(d.Models) > 0:
-		return Model{}, exit.Usagef("cannot export %q: no target takes several models of one server yet; serve the folder repository beside it", path)
-	case !IsName(d.Model):
-		return Model{}, exit.Usagef("%s: model: the name %q cannot be a folder; allowed are letters, digits and _ . - (not first)", path, d.Model)
-	case d.Best == "":
-		return Model{}, exit.With(exit.Infeasible, fmt.Errorf("cannot export %q, since nothing satisfies the constraints: %s", path, d.Summary))
+	if d.Best == "" {
+		return nil, exit.With(exit.Infeasible, fmt.Errorf("cannot export %q, since nothing satisfies the constraints: %s", path, d.Summary))
+	}
+	models, err := modelsOf(path, d, repository)
+	return models, exit.With(exit.Usage, err)
+}
+
+// modelOf makes the model of a result of one.
+func modelOf(path string, d result.Result) (Model, error) {
+	if !IsName(d.Model) {
+		return Model{}, fmt.Errorf("%s: model: the name %q cannot be a folder; allowed are letters, digits and _ . - (not first)", path, d.Model)
 	}
 	i := slices.IndexFunc(d.Configurations, func(c result.Configuration) bool { return c.Name == d.Best })
 	if i < 0 {
-		return Model{}, exit.Usagef("%s: best: there is no configuration %q", path, d.Best)
+		return Model{}, fmt.Errorf("%s: best: there is no configuration %q", path, d.Best)
 	}
 	best := d.Configurations[i]
 	m := Model{
-		Repository: repository, Name: d.Model, Configuration: best.Name, Precision: best.Setup.Precision, Provider: best.Setup.Provider, Runtime: best.Setup.Runtime,
+		Name: d.Model, Configuration: best.Name, Precision: best.Setup.Precision, Provider: best.Setup.Provider, Runtime: best.Setup.Runtime,
 		Instances: 1, State: d.Answer.State, Kept: d.Answer.Probability, Mix: d.Mix,
 		Cosine: cosine(d.Variants, best.Setup.Precision, search.Place{Provider: best.Setup.Provider, Runtime: best.Setup.Runtime}),
 	}
-	if padding, set := best.Settings.Get(search.KnobPadding); set && m.Mix != nil {
-		how, err := mix.ParsePadding(string(padding))
-		if err == nil {
-			m.Mix, err = how.Padded(m.Mix)
-		}
-		if err != nil {
-			return Model{}, exit.Usagef("%s: padding: %w", path, err)
-		}
+	err := m.pad(best)
+	if err != nil {
+		return Model{}, fmt.Errorf("%s: padding: %w", path, err)
 	}
 	for _, c := range d.Goal.Constraints {
 		if c.Metric == measure.LatencyP99 && c.Max != nil {
 			m.P99Limit = *c.Max
+		}
+		if !goals.IsServers(c.Metric) {
+			m.Limits = append(m.Limits, c)
 		}
 	}
 	if n := best.Setup.Instances; n != nil {
@@ -127,17 +137,18 @@ func Parse(path string, text []byte, chosen *Chosen) (Model, error) {
 		m.Load = *best.BestLoad
 	}
 	if m.Config, err = modelconfig.Parse(path+": config of "+best.Name, []byte(best.Config)); err != nil {
-		return Model{}, exit.With(exit.Usage, err)
+		return Model{}, err
 	}
 	if m.Config.GetName() != d.Model {
-		return Model{}, exit.Usagef("%s: model: %q is configured as %q", path, d.Model, m.Config.GetName())
+		return Model{}, fmt.Errorf("%s: model: %q is configured as %q", path, d.Model, m.Config.GetName())
 	}
 	if m.Options, err = modelconfig.ORTOptions(m.Config); err != nil {
-		return Model{}, exit.Usagef("%s: config of %s: %w", path, best.Name, err)
+		return Model{}, fmt.Errorf("%s: config of %s: %w", path, best.Name, err)
 	}
 	m.Threads = m.sessionThreads()
 	if d.Origin != nil {
-		m.Operators = d.Origin.Operators
+		named := m.Config.GetModelOperations().GetOpLibraryFilename()
+		m.Operators = slices.DeleteFunc(slices.Clone(d.Origin.Operators), func(f addon.File) bool { return !slices.Contains(named, f.Path) })
 		for _, file := range d.Origin.Models {
 			if file.Precision == m.Precision {
 				m.SHA256 = file.SHA256
@@ -145,9 +156,22 @@ func Parse(path string, text []byte, chosen *Chosen) (Model, error) {
 		}
 	}
 	if err := m.addFigures(d, best); err != nil {
-		return Model{}, exit.Usagef("%s: machine: %w", path, err)
+		return Model{}, fmt.Errorf("%s: machine: %w", path, err)
 	}
 	return m, checkFigures(path, m)
+}
+
+// pad replaces the mix of a model by what its clients send.
+func (m *Model) pad(best result.Configuration) error {
+	padding, set := best.Settings.Get(search.KnobPadding)
+	if !set || m.Mix == nil {
+		return nil
+	}
+	how, err := mix.ParsePadding(string(padding))
+	if err == nil {
+		m.Mix, err = how.Padded(m.Mix)
+	}
+	return err
 }
 
 // Modes of servers in result.json.
@@ -231,21 +255,21 @@ func checkFigures(path string, m Model) error {
 	rate, p99 := m.Values[measure.Throughput].Value, m.Values[measure.LatencyP99].Value
 	switch {
 	case !IsLoad(m.Load):
-		return exit.Usagef("%s: best_load of %s: %s is not a load", path, m.Configuration, m.Load)
+		return fmt.Errorf("%s: best_load of %s: %s is not a load", path, m.Configuration, m.Load)
 	case m.Instances > mostCount || m.Threads > mostCount:
-		return exit.Usagef("%s: setup of %s: %d instances of %d threads are impossible", path, m.Configuration, m.Instances, m.Threads)
+		return fmt.Errorf("%s: setup of %s: %d instances of %d threads are impossible", path, m.Configuration, m.Instances, m.Threads)
 	case m.GPUs() > mostCount:
-		return exit.Usagef("%s: config of %s: %d GPUs are impossible", path, m.Configuration, m.GPUs())
+		return fmt.Errorf("%s: config of %s: %d GPUs are impossible", path, m.Configuration, m.GPUs())
 	case m.P99Limit < 0 || m.P99Limit > mostValue:
-		return exit.Usagef("%s: constraints: a latency_p99 of %g is impossible", path, m.P99Limit)
+		return fmt.Errorf("%s: constraints: a latency_p99 of %g is impossible", path, m.P99Limit)
 	case m.Memory > mostValue:
-		return exit.Usagef("%s: memory of %s: %g is impossible", path, m.Configuration, m.Memory)
+		return fmt.Errorf("%s: memory of %s: %g is impossible", path, m.Configuration, m.Memory)
 	case !(rate > 0) || !(p99 > 0):
-		return exit.Usagef("%s: %s has no throughput and latency_p99 at %s", path, m.Configuration, m.Load)
+		return fmt.Errorf("%s: %s has no throughput and latency_p99 at %s", path, m.Configuration, m.Load)
 	}
 	for metric, e := range m.Values {
 		if e.Value < 0 || e.Value > mostValue {
-			return exit.Usagef("%s: %s of %s: %g is impossible", path, metric, m.Configuration, e.Value)
+			return fmt.Errorf("%s: %s of %s: %g is impossible", path, metric, m.Configuration, e.Value)
 		}
 	}
 	return nil

@@ -4,19 +4,23 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 
 	"tuner/export"
 	"tuner/internal/exit"
+	"tuner/measure/arrivals"
 	"tuner/model/modelconfig"
 	"tuner/model/onnx"
 	"tuner/profile"
 	"tuner/profile/campaign"
+	"tuner/profile/journal"
 	"tuner/runner"
 	"tuner/spec"
 )
 
 // readCampaign reads the campaign of an exported model: in the folder input, or if that is "" in the
-// one that the manifest names. It returns nil if the folder has no campaign.
+// one that the manifest names. Of a campaign of several models it is the part of this one. It returns nil if
+// the folder has no campaign of the model.
 func readCampaign(m export.ManifestModel, input string) (*campaign.Campaign, error) {
 	if input == "" {
 		input = m.Input
@@ -27,7 +31,14 @@ func readCampaign(m export.ManifestModel, input string) (*campaign.Campaign, err
 		return nil, nil
 	case err != nil:
 		return nil, exit.With(exit.Usage, fmt.Errorf("cannot read the campaign in %q: %w", input, err))
+	case len(c.Header.Parts) == 0:
+		return &c, nil
 	}
+	i := slices.IndexFunc(c.Header.Parts, func(p journal.ModelPart) bool { return p.Model == m.Name })
+	if i < 0 {
+		return nil, nil
+	}
+	c.Header, c.Profile = c.Header.Part(i), c.Profile.Models[i]
 	return &c, nil
 }
 
@@ -50,13 +61,27 @@ func readRows(c campaign.Campaign, m *onnx.Model) (rows *profile.Rows, reason st
 	return rows, "", nil
 }
 
+// arrivalsOf returns when the requests to an exported model arrive: as in its campaign, if it is there. The
+// reason says why they may arrive otherwise; it is "" if they do not. A pattern that repeats would need windows
+// of whole periods.
+func arrivalsOf(m export.ManifestModel, c *campaign.Campaign) (pattern arrivals.Pattern, reason string) {
+	switch {
+	case m.Load.Concurrency > 0: // requests follow answers
+		return arrivals.Pattern{}, ""
+	case c == nil:
+		return arrivals.Pattern{}, fmt.Sprintf("no campaign in %q tells how its requests arrived, name its folder with --input", m.Input)
+	case c.Profile.Load.Arrivals.HasPeriod():
+		return arrivals.Pattern{}, fmt.Sprintf("the campaign's requests arrived in a %s, and these do not", c.Profile.Load.Arrivals.Of())
+	}
+	return c.Profile.Load.Arrivals, ""
+}
+
 // recordedRequests makes requests for an exported model as its campaign did: in the same shapes, and
 // from the same rows. It returns nil if there is no campaign, or if its rows are not available. Then
 // the reason says why.
-func recordedRequests(m export.ManifestModel, input string, model *onnx.Model, config *modelconfig.Config) (requests runner.Requests, reason string, err error) {
-	c, err := readCampaign(m, input)
-	if err != nil || c == nil {
-		return nil, "", err
+func recordedRequests(m export.ManifestModel, c *campaign.Campaign, model *onnx.Model, config *modelconfig.Config) (requests runner.Requests, reason string, err error) {
+	if c == nil {
+		return nil, "", nil
 	}
 	rows, reason, err := readRows(*c, model)
 	if err != nil || reason != "" {

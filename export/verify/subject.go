@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"tuner/export"
+	"tuner/measure/arrivals"
 	"tuner/model/modelconfig"
 	"tuner/model/modelrepo"
 	"tuner/model/onnx"
@@ -22,8 +23,10 @@ type subject struct {
 	config   *modelconfig.Config // in the repository
 	file     string              // the ONNX file
 	requests runner.Requests
-	values   string // why the requests' values are not the campaign's rows, though it had some; else ""
-	build    Build  // the build that serves it here
+	arrivals arrivals.Pattern // when the requests of a rate arrive
+	unlike   string           // why they may arrive otherwise than in the campaign; else ""
+	values   string           // why the requests' values are not the campaign's rows, though it had some; else ""
+	build    Build            // the build that serves it here
 }
 
 // otherBuild reports whether another ONNX Runtime than the measured one serves the model.
@@ -56,7 +59,12 @@ func open(repository string, m export.ManifestModel, input string) (subject, err
 	if err != nil {
 		return subject{}, err
 	}
-	if s.requests, s.values, err = recordedRequests(m, input, model, s.config); err != nil || s.requests != nil {
+	c, err := readCampaign(m, input)
+	if err != nil {
+		return subject{}, err
+	}
+	s.arrivals, s.unlike = arrivalsOf(m, c)
+	if s.requests, s.values, err = recordedRequests(m, c, model, s.config); err != nil || s.requests != nil {
 		return s, err
 	}
 	if m.Mix != nil {

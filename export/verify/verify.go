@@ -40,7 +40,7 @@ type Summary struct {
 // Check is one check with its outcome.
 type Check struct {
 	Model string `json:"model,omitempty"` // name of the model; absent for the whole server
-	// what was checked: load, health, ready, metadata, configuration, inference, throughput or
+	// what was checked: load, health, ready, metadata, configuration, inference, throughput, limits or
 	// accuracy
 	Name   string `json:"check"`
 	Status Status `json:"status"` // outcome of the check
@@ -116,10 +116,12 @@ func verify(ctx context.Context, dir, repository string, manifest export.Manifes
 	if v.failed() {
 		return v.checks, nil
 	}
-	for _, s := range subjects {
-		if err := v.throughput(ctx, s); err != nil {
+	for _, group := range together(subjects) {
+		if err := v.load(ctx, group); err != nil {
 			return v.checks, err
 		}
+	}
+	for _, s := range subjects {
 		status, text, err := o.Accuracy(ctx, s.reported, s.file)
 		if err != nil {
 			return v.checks, err
@@ -277,36 +279,6 @@ func configNames[T interface{ GetName() string }](list []T) string {
 	return strings.Join(names, ", ")
 }
 
-// throughput measures a model at its reported load, alone on a fresh server.
-func (v *verifier) throughput(ctx context.Context, s subject) error {
-	options := v.options.Runner
-	options.Launcher = v.launcher(s)
-	r := runner.New(options)
-	defer r.Close(context.WithoutCancel(ctx))
-	m, err := r.Measure(ctx, runner.Job{
-		Pool: "export", Repository: v.repository, Library: s.build.Library, Model: s.reported.Name, Instances: s.instances(v.options.GPUs),
-		MaxBatch: int(s.config.GetMaxBatchSize()), Requests: s.requests,
-		AnswerSize: modelconfig.AnswerSize(s.config, s.reported.Load.BatchSize), Load: s.reported.Load, Windows: v.options.Windows, Window: v.options.Window,
-		Percentiles: []measure.Metric{measure.LatencyP99},
-	})
-	if err != nil {
-		return err
-	}
-	name := s.reported.Name
-	if m.Failure != nil {
-		v.addCheck(name, "throughput", Failed, fmt.Sprintf("%s: %s", m.Failure.Stage, m.Failure.Reason))
-		return nil
-	}
-	now, ok := m.Estimate(measure.Throughput)
-	if !ok {
-		v.addCheck(name, "throughput", Failed, "no request was completed")
-		return nil
-	}
-	status, text := v.judge(s, now)
-	v.addCheck(name, "throughput", status, text+doubts(m.Windows))
-	return nil
-}
-
 // judge compares a throughput with the reported one. It fails if the upper end of the interval is
 // below the report by more than the tolerance. It only reports figures of another server, machine
 // or ONNX Runtime.
@@ -314,19 +286,28 @@ func (v *verifier) judge(s subject, now measure.Estimate) (Status, string) {
 	then := s.reported.Throughput
 	text := fmt.Sprintf("%s [%s, %s] at %s; reported %s", measure.Throughput.Format(now.Value), measure.Throughput.Format(now.Lo),
 		measure.Throughput.Format(now.Hi), s.reported.Load, measure.Throughput.Format(then.Value))
-	switch {
-	case s.reported.Server != "":
-		return Skipped, fmt.Sprintf("%s by %s, but this is the bundled engine: not judged", text, s.reported.Server)
-	case v.options.Fingerprint != s.reported.Machine:
-		return Skipped, text + " on another machine: not judged"
-	case s.otherBuild():
-		return Skipped, fmt.Sprintf("%s on %s, but this is %s: not judged", text, s.tunedOn(), s.build.Name)
-	case s.values != "":
-		return Skipped, fmt.Sprintf("%s with random values, since %s: not judged", text, s.values)
-	case now.Hi < (1-tolerance)*then.Value:
+	if reason := v.unjudged(s); reason != "" {
+		return Skipped, text + reason
+	}
+	if now.Hi < (1-tolerance)*then.Value {
 		return Failed, fmt.Sprintf("%s: more than %.0f %% below", text, 100*tolerance)
 	}
 	return Passed, text
+}
+
+// unjudged says why figures do not compare with the report, as the end of a text; "" if they do.
+func (v *verifier) unjudged(s subject) string {
+	switch {
+	case s.reported.Server != "":
+		return fmt.Sprintf(" by %s, but this is the bundled engine: not judged", s.reported.Server)
+	case v.options.Fingerprint != s.reported.Machine:
+		return " on another machine: not judged"
+	case s.otherBuild():
+		return fmt.Sprintf(" on %s, but this is %s: not judged", s.tunedOn(), s.build.Name)
+	case s.values != "":
+		return fmt.Sprintf(" with random values, since %s: not judged", s.values)
+	}
+	return ""
 }
 
 // doubts names the disturbances of windows, as the end of a text; "" without any.

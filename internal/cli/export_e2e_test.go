@@ -16,15 +16,17 @@ import (
 	"tuner/internal/exit"
 )
 
-// reported changes the reported figures of the model in the export in folder deploy, and returns
-// them.
+// reported changes the reported figures of the models in the export in folder deploy, and returns
+// those of the first.
 func (w workplace) reported(change func(*export.ManifestModel)) export.ManifestModel {
 	w.t.Helper()
 	m, err := export.ReadManifest(filepath.Join(w.dir, "deploy"))
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	change(&m.Models[0])
+	for i := range m.Models {
+		change(&m.Models[i])
+	}
 	text, err := json.Marshal(m)
 	if err != nil {
 		w.t.Fatal(err)
@@ -69,6 +71,36 @@ func TestExportIsVerified(t *testing.T) {
 	}
 	p = w.run(exit.Failure, "export", "verify", "deploy")
 	expect(t, p.stdout.String(), "failed  mlp: throughput: ", "more than 10 % below", "failed  mlp: accuracy: the model is not the one that was measured")
+}
+
+// All models of a campaign are exported into one repository, and verified under load together: each against its
+// own figures and limits.
+func TestExportOfSeveralModelsIsVerified(t *testing.T) {
+	t.Parallel()
+	w := newWorkplace(t)
+	w.write("profile.yaml", severalText(os.Getenv("TUNER_MODELS"), w.output))
+	w.run(exit.OK, "profile", "-f", "profile.yaml", "--quiet")
+	w.analyze()
+	w.run(exit.OK, "export", "triton", w.output, "-o", "deploy")
+
+	w.reported(throughputOf(1))
+	p := w.run(exit.OK, "export", "verify", "deploy")
+	expect(t, p.stdout.String(), "passed  health: ", "passed  mlp: ready: ", "passed  cnn: ready: ", "passed  mlp: inference: ", "passed  cnn: inference: ",
+		"passed  mlp: throughput: ", "passed  mlp: limits: p99 ≤ ", "passed  cnn: throughput: ", "passed  cnn: limits: p99 ≤ ",
+		"passed  mlp: accuracy: the model is the one that was measured", "passed  cnn: accuracy: the model is the one that was measured")
+
+	impossible := 1e-9
+	w.reported(func(m *export.ManifestModel) {
+		if m.Name == "cnn" {
+			m.Limits[0].Max = &impossible
+		}
+	})
+	p = w.run(exit.Failure, "export", "verify", "deploy")
+	expect(t, p.stdout.String(), "passed  mlp: limits: ", "failed  cnn: limits: ", ", missed")
+
+	w.reported(func(m *export.ManifestModel) { m.Machine = "another" })
+	p = w.run(exit.OK, "export", "verify", "deploy")
+	expect(t, p.stdout.String(), "skipped mlp: throughput: ", "skipped cnn: limits: ", " on another machine: not judged")
 }
 
 // exportInt8 makes an export of a campaign with a load, whose winner is in int8. int8 must win, since

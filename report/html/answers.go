@@ -9,7 +9,6 @@ import (
 
 	"tuner/analyze"
 	"tuner/measure"
-	"tuner/report/figures"
 	"tuner/search"
 	"tuner/search/verdict"
 	"tuner/spec"

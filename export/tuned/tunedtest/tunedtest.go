@@ -13,8 +13,11 @@ import (
 	"tuner/report/result"
 )
 
-// One is package report's golden result of one model.
-const One = "found.json"
+// Package report's golden results of one model, and of two on one server.
+const (
+	One = "found.json"
+	Two = "two.json"
+)
 
 // Text returns a golden result with texts replaced. root is the module's folder, relative to the test.
 func Text(t testing.TB, root, name string, replace ...string) []byte {
@@ -26,21 +29,23 @@ func Text(t testing.TB, root, name string, replace ...string) []byte {
 	return []byte(strings.NewReplacer(replace...).Replace(string(text)))
 }
 
-// Analyzed makes an output folder of `tuner analyze` from such a result, with a model repository. It makes
-// no repository for a broken result.
+// Analyzed makes an output folder of `tuner analyze` from such a result, with a repository of its models. It makes
+// none for a broken result.
 func Analyzed(t testing.TB, root, name string, replace ...string) string {
 	t.Helper()
 	dir, text := t.TempDir(), Text(t, root, name, replace...)
 	if err := os.WriteFile(filepath.Join(dir, result.FileName), text, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	m, err := tuned.Parse(result.FileName, text, nil)
+	models, err := tuned.Parse(result.FileName, text, nil)
 	if err != nil {
 		return dir // the test needs the broken folder
 	}
 	source := modelrepo.Source{Path: filepath.Join(root, "testdata", "ort", "add_sub.onnx"), Digest: "d"}
-	if err := modelrepo.Write(filepath.Join(dir, "repository"), source, modelconfig.Clone(m.Config)); err != nil {
-		t.Fatal(err)
+	for _, m := range models {
+		if err := modelrepo.Write(filepath.Join(dir, "repository"), source, modelconfig.Clone(m.Config)); err != nil {
+			t.Fatal(err)
+		}
 	}
 	return dir
 }

@@ -1,0 +1,166 @@
+package tuned
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"tuner/measure"
+	"tuner/report/result"
+	"tuner/search"
+	"tuner/spec/goals"
+)
+
+// A campaign of several models becomes a server with all of them. Each is read like the model of a campaign
+// of its own: with its load at the answer's scale, and its own figures and limits. Memory, cores and launch
+// are the server's, and count once.
+
+// modelsOf returns the models of a result, or its only one.
+func modelsOf(path string, d result.Result, repository string) ([]Model, error) {
+	if len(d.Models) == 0 {
+		m, err := modelOf(path, d)
+		m.Repository = repository
+		return []Model{m}, err
+	}
+	var models []Model
+	for i := range d.Models {
+		own, err := alone(d, i)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", path, err)
+		}
+		m, err := modelOf(path, own)
+		if err != nil {
+			return nil, err
+		}
+		if slices.ContainsFunc(models, func(other Model) bool { return other.Name == m.Name }) {
+			return nil, fmt.Errorf("%s: models: %q appears twice", path, m.Name)
+		}
+		m.Repository, m.Together = repository, true
+		if i > 0 { // the server's
+			m.Memory, m.LaunchTime = 0, 0
+		}
+		models = append(models, m)
+	}
+	return models, nil
+}
+
+// alone returns what a result of several models has of the one with an index: as if that model were the
+// only one, with its own configuration, load and figures. Figures of the server stay. The error names a
+// configuration without the model.
+func alone(d result.Result, i int) (result.Result, error) {
+	model := d.Models[i].Model
+	d.Model, d.Models, d.Mix = model, nil, nil
+	var own []search.Constraint
+	for _, c := range d.Goal.Constraints {
+		name, of := c.Metric.Split()
+		if c.Metric = of; name == model || name == "" {
+			own = append(own, c)
+		}
+	}
+	d.Goal.Constraints = own
+	d.Variants = slices.DeleteFunc(slices.Clone(d.Variants), func(v result.Variant) bool { return v.Model != model })
+	if d.Origin != nil {
+		origin := *d.Origin
+		origin.Models = slices.DeleteFunc(slices.Clone(origin.Models), func(m result.Model) bool { return m.Model != model })
+		d.Origin = &origin
+	}
+	d.Configurations = slices.Clone(d.Configurations)
+	for k, c := range d.Configurations {
+		if i >= len(c.Models) || c.Models[i].Model != model {
+			return result.Result{}, fmt.Errorf("%s has no configuration of the model %q", c.Name, model)
+		}
+		d.Configurations[k] = configurationOf(c, c.Models[i])
+	}
+	return d, nil
+}
+
+// configurationOf is alone for a configuration.
+func configurationOf(c result.Configuration, own result.Configured) result.Configuration {
+	c.Setup, c.Config, c.Settings, c.Models = own.Setup, own.Config, c.Settings.Of(own.Model), nil
+	if c.BestLoad != nil {
+		load := c.BestLoad.Of(own.Model)
+		c.BestLoad = &load
+	}
+	c.Points = slices.Clone(c.Points)
+	for k := range c.Points {
+		p := &c.Points[k]
+		p.Load, p.Values = p.Load.Of(own.Model), valuesOf(p.Values, own.Model)
+	}
+	return c
+}
+
+// valuesOf returns the figures of one of several models, without its name, beside those of the server.
+func valuesOf(values map[measure.Metric]result.Estimate, model string) map[measure.Metric]result.Estimate {
+	own := map[measure.Metric]result.Estimate{}
+	for m, e := range values {
+		name, of := m.Split()
+		if name == model || name == "" && goals.IsServers(m) {
+			own[of] = e
+		}
+	}
+	return own
+}
+
+// Groups splits models into those that were measured together, in their order. A model that was measured alone
+// is a group of its own.
+func Groups(models []Model) [][]Model {
+	var groups [][]Model
+	for _, m := range models {
+		last := len(groups) - 1
+		if last >= 0 && m.isWith(groups[last][0]) {
+			groups[last] = append(groups[last], m)
+			continue
+		}
+		groups = append(groups, []Model{m})
+	}
+	return groups
+}
+
+// isWith reports whether a model was measured together with another.
+func (m Model) isWith(other Model) bool {
+	return m.Together && other.Together && m.Input == other.Input
+}
+
+// Cores returns the number of cores of a server with all models. It is the sum over those that were measured
+// alone, and over those that were measured together.
+func Cores(models []Model) int {
+	sum := 0
+	for _, group := range Groups(models) {
+		sum += coresOf(group)
+	}
+	return sum
+}
+
+// coresOf returns the number of cores for models that were measured together: the threads of all their instances,
+// or the cores that the server used plus one if that is larger. It is at most the number of cores of the measured
+// machine. On GPUs, threads hardly compute, so only the use counts.
+func coresOf(group []Model) int {
+	first, threads := group[0], 0
+	for _, m := range group {
+		switch {
+		case m.GPUs() > 0:
+		case m.Threads == 0 && m.KnowsMachine():
+			return m.Host.UsableCores()
+		default:
+			threads += m.Instances * max(1, m.Threads)
+		}
+	}
+	wanted := max(threads, 1+int(math.Ceil(min(first.Values[measure.CPU].Value, mostCount))))
+	if threads == 0 || !first.KnowsMachine() {
+		return wanted
+	}
+	return min(first.Host.UsableCores(), wanted)
+}
+
+// Memory returns the memory of a server's process with all models, in bytes: the sum of the measured peaks.
+// Models that were measured together have one. It returns 0 if a peak is unknown.
+func Memory(models []Model) float64 {
+	bytes := 0.0
+	for _, group := range Groups(models) {
+		if group[0].Memory == 0 {
+			return 0
+		}
+		bytes += group[0].Memory
+	}
+	return bytes
+}
