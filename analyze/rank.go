@@ -222,6 +222,9 @@ func gainOf(goal search.Goal, c, base Config) *measure.Estimate {
 // their scores. It assumes independent errors.
 func changeOf(goal search.Goal, from, to Config) measure.Estimate {
 	half := math.Hypot(to.Score.Hi-to.Score.Value, from.Score.Hi-from.Score.Value)
+	if goal.Objective.IsScale() {
+		half = 0
+	}
 	d := to.Score.Value - from.Score.Value
 	gain := func(d float64) float64 { return goal.Objective.Gain(0, d) }
 	return measure.Estimate{Value: gain(d), Lo: gain(d - half), Hi: gain(d + half)}

@@ -16,9 +16,7 @@ type Goal struct {
 }
 
 // SeeksScale reports whether the objective is the scale of several models' traffic.
-func (g Goal) SeeksScale() bool {
-	return len(g.Objective.Terms) == 1 && g.Objective.Terms[0].Metric == measure.Scale
-}
+func (g Goal) SeeksScale() bool { return g.Objective.IsScale() }
 
 // Metrics lists the metrics of the goal, each once, the objective's first.
 func (g Goal) Metrics() []measure.Metric {
@@ -130,6 +128,10 @@ func (t Term) Signed() float64 {
 // Gain returns the relative improvement from one score to another: the weighted geometric mean of
 // the metrics' ratios, minus 1. It is 0.05 if a single metric improves by 5 %.
 func (o Objective) Gain(from, to float64) float64 { return math.Exp((to-from)/o.Weight()) - 1 }
+
+// IsScale reports whether it is the scale of several models' traffic. A scale is chosen, not measured, so
+// ratios of scales have no interval. What is unknown lies between two scales that were tried.
+func (o Objective) IsScale() bool { return len(o.Terms) == 1 && o.Terms[0].Metric == measure.Scale }
 
 // Weight returns the sum of the weights: the factor between a difference of scores and the
 // logarithm of a gain.

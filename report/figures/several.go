@@ -136,35 +136,54 @@ func shareLines(r analyze.Result) []verdict.Line {
 	return lines
 }
 
-// IsOfScale reports whether the only objective is the scale of several models' traffic.
-func IsOfScale(goal search.Goal) bool {
-	return len(goal.Objective.Terms) == 1 && goal.Objective.Terms[0].Metric == measure.Scale
-}
-
 // Growth says how far the traffic of several models can grow, with the figure: "this traffic can grow
-// 1.8 ×". It returns false if nothing that keeps the limits was found, and for another objective.
+// 1.8 ×; at 2 ×, the next scale tried, a limit is missed". It returns false if nothing that keeps the limits was
+// found, and for another objective.
 func Growth(r analyze.Result) (figure, text string, ok bool) {
 	best, found := r.Winner()
-	if !found || !IsOfScale(r.Goal) || best.Best.Load.Scale <= 0 {
+	if !found || !r.Goal.SeeksScale() || best.Best.Load.Scale <= 0 {
 		return "", "", false
 	}
 	figure = verdict.Factor(best.Best.Load.Scale) + " ×"
-	switch scale := best.Best.Load.Scale; {
-	case r.At != nil:
+	if r.At != nil {
 		return figure, fmt.Sprintf("at %s", best.Best.Load), true
-	case scale < 1:
-		return figure, fmt.Sprintf("only %s this traffic fits", figure), true
-	case scale == 1:
-		return figure, "this traffic fits, and cannot grow", true
-	case isHighest(r, best):
-		return figure, fmt.Sprintf("this traffic can grow at least %s, as far as the profile's scales go", figure), true
 	}
-	return figure, fmt.Sprintf("this traffic can grow %s", figure), true
+	s := subjectOf(r, best)
+	switch scale := best.Best.Load.Scale; {
+	case s.IsHighest:
+		return figure, fmt.Sprintf("this traffic can grow at least %s, as far as the profile's scales go", figure), true
+	case scale < 1:
+		text = fmt.Sprintf("only %s this traffic fits", figure)
+	case scale == 1 && s.Higher == nil:
+		text = "this traffic fits"
+	case scale == 1:
+		text = "this traffic fits, and cannot grow"
+	default:
+		text = fmt.Sprintf("this traffic can grow %s", figure)
+	}
+	return figure, text + nextScale(s), true
 }
 
-// isHighest reports whether a configuration's load is the highest of the profile.
-func isHighest(r analyze.Result, c analyze.Config) bool {
-	return slices.ContainsFunc(r.Explanation.Subjects, func(s analyze.Subject) bool { return s.Name == c.Name && s.Load == c.Best.Load && s.IsHighest })
+// nextScale says what happened at the next higher scale that was tried, as the end of a text. The figure itself
+// has no error: it was chosen among scales some per cent apart.
+func nextScale(s analyze.Subject) string {
+	if s.Higher == nil {
+		return ", and no larger scale was tried"
+	}
+	what := "a limit may be missed"
+	if len(s.Higher.Misses) > 0 {
+		what = "a limit is missed"
+	}
+	return fmt.Sprintf("; at %s ×, the next scale tried, %s", verdict.Factor(s.Higher.Load.Scale), what)
+}
+
+// subjectOf returns the explanation of a configuration at the load that ranks it; the zero Subject without one.
+func subjectOf(r analyze.Result, c analyze.Config) analyze.Subject {
+	i := slices.IndexFunc(r.Explanation.Subjects, func(s analyze.Subject) bool { return s.Name == c.Name && s.Load == c.Best.Load })
+	if i < 0 {
+		return analyze.Subject{}
+	}
+	return r.Explanation.Subjects[i]
 }
 
 // withGrowth puts the growth behind the state with which a headline begins.

@@ -202,7 +202,10 @@ func (d *decisions) role(as, title string, c verdict.Choice, v verdict.Verdict) 
 	case v.Default != nil && c.Candidate.IsDefault() && c.Load == v.Default.Load:
 		r.Gain = "1 ×"
 	default:
-		r.Gain = fmt.Sprintf("%s × [%s, %s]", verdict.Factor(c.Gain.Value), verdict.Factor(c.Gain.Lo), verdict.Factor(c.Gain.Hi))
+		r.Gain = verdict.Factor(c.Gain.Value) + " ×"
+		if c.Gain.Lo < c.Gain.Hi {
+			r.Gain += fmt.Sprintf(" [%s, %s]", verdict.Factor(c.Gain.Lo), verdict.Factor(c.Gain.Hi))
+		}
 		r.Same = c.Better < v.Confidence && c.Better > 1-v.Confidence
 	}
 	return r
@@ -265,7 +268,7 @@ func intervalText(m measure.Metric, e measure.Estimate) string {
 // shownMetrics lists the metrics of a choice that the page shows.
 func shownMetrics(goal search.Goal) []measure.Metric {
 	list := []measure.Metric{measure.Throughput, goal.Latency()}
-	if figures.IsOfScale(goal) { // inferences of several models do not add up
+	if goal.SeeksScale() { // inferences of several models do not add up
 		list = nil
 	}
 	for _, m := range append(goal.Metrics(), measure.Memory) {

@@ -182,7 +182,11 @@ func (d *decider) fill(b Beliefs, cells []posterior.Cell) {
 		if j, ok := b.Joint(cells, metric); ok {
 			for i := range n {
 				if !math.IsNaN(j.Means[i]) {
-					d.choices[i].Values[metric] = d.choices[i].Load.Bounded(metric, j.At(i).Estimate())
+					e := d.choices[i].Load.Bounded(metric, j.At(i).Estimate())
+					if metric == measure.Scale { // it is chosen
+						e.Lo, e.Hi = e.Value, e.Value
+					}
+					d.choices[i].Values[metric] = e
 				}
 			}
 		}

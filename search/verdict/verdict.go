@@ -203,8 +203,12 @@ func (v Verdict) Answer() *Choice {
 // Satisfies reports whether a choice is likely to keep all limits.
 func (v Verdict) Satisfies() bool { return v.Recommended != nil || v.Edge != nil }
 
-// gain converts a difference of scores to a relative change of the objective with a 95 % interval.
+// gain converts a difference of scores to a relative change of the objective with a 95 % interval, if the
+// objective has an error.
 func gain(o search.Objective, d posterior.Normal) measure.Estimate {
 	lo, hi := d.Interval()
+	if o.IsScale() {
+		lo, hi = d.Mean, d.Mean
+	}
 	return measure.Estimate{Value: o.Gain(0, d.Mean), Lo: o.Gain(0, lo), Hi: o.Gain(0, hi)}
 }

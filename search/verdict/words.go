@@ -379,6 +379,8 @@ func ChangeText(change measure.Estimate) string {
 		word, value, lo, hi = "worse", -change.Value, -change.Hi, -change.Lo
 	}
 	switch {
+	case math.Abs(change.Value) < 0.0005 && lo == hi:
+		return "the same"
 	case math.Abs(change.Value) < 0.0005:
 		return fmt.Sprintf("the same (%s to %s)", signed(change.Lo), signed(change.Hi))
 	case change.Lo <= 0 && 0 <= change.Hi && change.Lo < change.Hi:

@@ -57,7 +57,8 @@ function valueColumn(metric) {
 function gainCell(c) {
   const gain = c.row.gain;
   if (!gain) return unknown;
-  return c.isDefault ? "1" : `${gain[0].toFixed(2)} ±${((gain[2] - gain[1]) / 2).toFixed(2)}`;
+  if (c.isDefault) return "1";
+  return gain[0].toFixed(2) + (gain[1] < gain[2] ? ` ±${((gain[2] - gain[1]) / 2).toFixed(2)}` : "");
 }
 
 function chanceCell(c) { return c.best ? c.best.chance || "yes" : unknown; }
