@@ -158,6 +158,17 @@ func (p *Plan) set(i int, shape []int64, data unsafe.Pointer, size int) error {
 // Run computes the outputs. All inputs must have been gathered since the last run. The outputs live
 // in ONNX Runtime's memory, and the caller closes them. A failed run returns an *Error.
 func (p *Plan) Run() ([]Tensor, error) {
+	return p.run(func(s *Session) error {
+		return s.runtime.check(C.api_run_plan(s.runtime.api, s.session, s.runtime.memory, p.native))
+	})
+}
+
+// RunOn is Run on a lane.
+func (p *Plan) RunOn(l *Lane) ([]Tensor, error) {
+	return p.run(func(s *Session) error { return l.run(s, p) })
+}
+
+func (p *Plan) run(compute func(*Session) error) ([]Tensor, error) {
 	defer p.Discard()
 	s := p.session
 	s.use.RLock()
@@ -170,7 +181,7 @@ func (p *Plan) Run() ([]Tensor, error) {
 			return nil, fmt.Errorf("cannot run the model: input %q has no data", p.infos[i].Name)
 		}
 	}
-	if err := s.runtime.check(C.api_run_plan(s.runtime.api, s.session, s.runtime.memory, p.native)); err != nil {
+	if err := compute(s); err != nil {
 		return nil, err
 	}
 	return p.adopt()

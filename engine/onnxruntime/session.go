@@ -25,8 +25,14 @@ type session struct {
 	types      map[string]ort.ElementType // of the inputs and the constants that a run may replace
 	kinds      map[string]engine.DataType // of the outputs
 	processors *processors
+	lane       *ort.Lane // for long runs; nil until the first
+	isLong     bool      // the last run was long
 	closed     atomic.Bool
 }
+
+// longRun is the length of a run from which on a lane pays. Go's monitor interrupts a run that it has
+// noticed some 50 times in a few milliseconds. A lane needs two switches of threads instead, some 30 µs.
+const longRun = time.Millisecond
 
 func newSession(s *ort.Session, p *processors, isShared bool) (*session, error) {
 	inputs, errIn := tensors(s.Inputs())
@@ -71,6 +77,9 @@ func (s *session) Close() error {
 	if s.plan != nil {
 		s.plan.Close()
 	}
+	if s.lane != nil {
+		s.lane.Close()
+	}
 	if s.users != nil && s.users.Add(-1) > 0 {
 		return nil
 	}
@@ -97,13 +106,12 @@ func (s *session) Execute(b *engine.Batch) (engine.Result, error) {
 		}
 	}
 	result := engine.Result{Gathered: time.Now()}
-	s.processors.enter()
-	values, err := s.plan.Run()
-	s.processors.leave()
+	values, err := s.run()
 	if err != nil {
 		return engine.Result{}, backendError(err)
 	}
 	result.Computed = time.Now()
+	s.isLong = result.Computed.Sub(result.Gathered) >= longRun
 	result.Free = func() {
 		for i := range values {
 			values[i].Close()
@@ -114,6 +122,20 @@ func (s *session) Execute(b *engine.Batch) (engine.Result, error) {
 		return engine.Result{}, backendError(err)
 	}
 	return result, nil
+}
+
+// run makes the plan's run, on the lane if the last one was long. Where no thread can be made for a lane,
+// the caller's makes all runs.
+func (s *session) run() ([]ort.Tensor, error) {
+	if s.isLong && s.lane == nil {
+		s.lane, _ = ort.NewLane()
+	}
+	if s.isLong && s.lane != nil {
+		return s.plan.RunOn(s.lane)
+	}
+	s.processors.enter()
+	defer s.processors.leave()
+	return s.plan.Run()
 }
 
 // constantsIn lists the constants that a batch replaces.
