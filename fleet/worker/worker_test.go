@@ -7,6 +7,7 @@ import (
 	"encoding/pem"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -305,5 +306,42 @@ func TestPack(t *testing.T) {
 	}
 	if d := s.join(t); send.sent != int64(len(text)) || send.segments < 4 || d[0].Attempts[0].Bytes != int64(len(text)) {
 		t.Errorf("%d bytes in %d segments; %+v", send.sent, send.segments, d[0].Attempts)
+	}
+}
+
+// F11 of docs/design/fleet.md: a journal of 40 MB arrives whole, and no segment is larger than a ConfigMap holds. Its lines become
+// a quarter by gzip, as those of real journals do.
+func TestLongJournal(t *testing.T) {
+	t.Parallel()
+	const size = 40_000_000
+	r := rand.New(rand.NewPCG(1, 2))
+	var text bytes.Buffer
+	for seq := 1; text.Len() < size; seq++ {
+		fmt.Fprintf(&text, `{"seq":%d,"kind":"trial","windows":[`, seq)
+		for range 20 { // figures, and the names of their fields
+			fmt.Fprintf(&text, `{"duration":500000000,"requests":%d,"latency_mean":%.6g,"server":{"inferences":%d,"queue":0},"flags":[]},`, 1000+r.IntN(99), r.Float64(), 4000+r.IntN(99))
+		}
+		text.WriteString("{}]}\n")
+	}
+	s := newAPIServer(t)
+	o := pod(t, s, `cp "$(dirname $(dirname $out))/long.jsonl" $out/journal.jsonl`)
+	if err := os.WriteFile(filepath.Join(filepath.Dir(o.Work), "long.jsonl"), text.Bytes(), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := Run(t.Context(), o); err != nil {
+		t.Fatalf("%v; %s", err, o.Messages)
+	}
+	d := s.join(t)
+	if len(d) != 1 || d[0].Result == nil || !bytes.Equal(d[0].Journal, text.Bytes()) {
+		t.Fatalf("%d deliveries", len(d))
+	}
+	// A segment takes longestTry at most, and half of that if it does not fit.
+	if n := d[0].Result.Segments; n < size/longestTry || n > 2*size/longestTry+2 {
+		t.Errorf("%d segments", n)
+	}
+	for name, m := range s.kept {
+		if packed := len(m.BinaryData["journal.gz"]); packed > record.MostBytes {
+			t.Errorf("%s has %d bytes", name, packed)
+		}
 	}
 }
