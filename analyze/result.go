@@ -261,6 +261,7 @@ type Sample struct {
 	Errors     int
 	MeanBatch  float64 // mean size of executed batches; 0 unknown
 	Flags      []measure.Flag
+	Disturbed  int                 // windows with a flag of the machine (measure.Flag.IsOfMachine)
 	GPUs       []measure.GPUWindow // figures of each GPU; empty without GPUs
 }
 

@@ -39,6 +39,9 @@ func newSample(parts []measure.Measurement, load measure.Load, goal search.Goal,
 	}
 	for _, w := range pooled.Whole().Windows {
 		s.WindowTime += w.Duration
+		if slices.ContainsFunc(w.Flags, measure.Flag.IsOfMachine) {
+			s.Disturbed++
+		}
 	}
 	s.MeanBatch = server.MeanBatch()
 	return s
