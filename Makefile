@@ -27,7 +27,7 @@ demo: setup ## Profile the MiniLM sentence encoder for about 3 minutes under p99
 
 # Packages without a goroutine (internal/floors sees to it), tested by simulations: the race detector finds nothing in them and makes
 # them ten times slower.
-SIMULATED := ./gate/decide ./ortsweep/race ./search/... ./measure/arrivals ./measure/stats
+SIMULATED := ./fleet/results ./gate/decide ./ortsweep/race ./search/... ./measure/arrivals ./measure/stats
 
 .PHONY: test
 test: setup lint ## All set-up, then all tests: unit and integration, with the race detector where there are goroutines

@@ -34,6 +34,8 @@ type Part struct {
 	Hourly    float64   `json:"hourly"`    // price of an hour of a pod; 0: unknown
 	Models    []PodPlan `json:"models"`    // campaigns, one for each model
 	Items     []Item    `json:"items"`     // what each index of the job does
+	// Avoid: nodes on which its pods do not run
+	Avoid []string `json:"avoid,omitempty"`
 }
 
 // PodPlan is one campaign on one type of machine.
@@ -85,6 +87,47 @@ func ConfirmPlan(f Fleet, read func(path string) ([]byte, error), left func(mach
 	return newPlan(second, read, left)
 }
 
+// More asks for further campaigns of a model on machines of a type that the stage has not used.
+type More struct {
+	Machine  string // name of the type
+	Model    string
+	Machines int      // further campaigns
+	Avoid    []string // nodes that the stage has used
+}
+
+// MoreDir is the folder of further campaigns below a stage's output.
+const MoreDir = "more"
+
+// moreWait is the time in which the cluster must find a further machine. Otherwise the stage stays as it is.
+const moreWait = 10 * time.Minute
+
+// More makes the plan of further campaigns of a stage. Their numbers follow those of the stage. The run has a name
+// and an output folder of its own. The cluster ends it if it finds no machine.
+func (p Plan) More(list []More) (Plan, error) {
+	more := Plan{Fleet: p.Fleet}
+	more.Fleet.Output, more.Fleet.Deadline = filepath.Join(p.Fleet.Output, MoreDir), moreWait+p.Fleet.PodDeadline()
+	more.Fleet.Machines, more.Fleet.Confirm, more.Fleet.First = nil, nil, 0
+	for i, part := range p.Parts {
+		part.Run, part.Items = "", nil
+		for _, m := range list {
+			if m.Machine != part.Machine {
+				continue
+			}
+			part.Avoid = append(part.Avoid, m.Avoid...)
+			for n := range m.Machines {
+				part.Items = append(part.Items, Item{m.Model, p.Fleet.Repeats + n + 1})
+			}
+		}
+		if len(part.Items) > 0 {
+			slices.Sort(part.Avoid)
+			part.Avoid = slices.Compact(part.Avoid)
+			more.Parts = append(more.Parts, part)
+			more.Fleet.Machines = append(more.Fleet.Machines, p.Fleet.Machines[i])
+		}
+	}
+	return more.named()
+}
+
 func newPlan(f Fleet, read func(path string) ([]byte, error), of func(machine, model string) (Space, bool)) (Plan, error) {
 	p := Plan{Fleet: f}
 	texts, told := map[string][]byte{}, map[string]bool{}
@@ -126,9 +169,31 @@ func newPlan(f Fleet, read func(path string) ([]byte, error), of func(machine, m
 // largestPart is the size of a part's JSON: a ConfigMap holds 1 MiB, and has other fields.
 const largestPart = 900 << 10
 
+// journalRate is the size of a campaign's journal after gzip, in bytes per minute of its budget: a campaign of three
+// minutes with 70 trials had 84 kB.
+const journalRate = 28_000
+
+// mostJournals is the most room of a run's journals in the cluster, in bytes: a quarter of etcd's usual room of 2 GiB
+// (--quota-backend-bytes), in which all other objects of the cluster are too.
+const mostJournals = 512 << 20
+
+// JournalBytes returns about what the journals of the plan take in the cluster if no attempt fails. They are there until the
+// run is deleted.
+func (p Plan) JournalBytes() int64 {
+	items := 0
+	for _, part := range p.Parts {
+		items += len(part.Items)
+	}
+	return int64(float64(items) * p.Fleet.Budget.Minutes() * journalRate)
+}
+
 // named gives the plan its name, which depends on all that is measured and on where.
 func (p Plan) named() (Plan, error) {
 	f := p.Fleet
+	if n := p.JournalBytes(); n > mostJournals {
+		return Plan{}, fmt.Errorf("%s: the journals of these campaigns would take about %d MB in the cluster's etcd, and %d MB are allowed; lower search.budget, or split the fleet into several files, and delete each run before the next",
+			f.Path, n/1_000_000, mostJournals/1_000_000)
+	}
 	hash := sha256.New()
 	if err := json.NewEncoder(hash).Encode([]any{p.Parts, f.Machines, f.Cluster.Image}); err != nil {
 		return Plan{}, fmt.Errorf("cannot compute the digest of the plan: %w", err)

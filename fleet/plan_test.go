@@ -100,6 +100,55 @@ func TestConfirmPlan(t *testing.T) {
 	}
 }
 
+// Further campaigns of a stage have the next numbers, on other machines, in a run and a folder of their own. Their jobs end
+// soon if there is no machine.
+func TestMorePlan(t *testing.T) {
+	t.Parallel()
+	first, err := NewPlan(parsed(t), files(map[string]string{"dir/minilm.yaml": minilm, "dir/sub/resnet.yaml": "model: r.onnx\n"}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	list := []More{{"l4", "resnet", 2, []string{"n2", "n1"}}, {"l4", "minilm", 1, []string{"n1"}}}
+	more, err := first.More(list)
+	if err != nil || len(more.Parts) != 1 || more.Run == first.Run || more.Parts[0].Run != more.Run || more.Fleet.Output != "dir/out/here/more" || len(more.Fleet.Machines) != 1 {
+		t.Fatalf("%+v, %v", more, err)
+	}
+	part := more.Parts[0]
+	if d := cmp.Diff([]Item{{"resnet", 3}, {"resnet", 4}, {"minilm", 3}}, part.Items); d != "" {
+		t.Error(d)
+	}
+	if d := cmp.Diff([]string{"n1", "n2"}, part.Avoid); d != "" || part.Models[1].Profile != first.Parts[1].Models[1].Profile {
+		t.Error(d)
+	}
+	// Ten minutes to find a machine, and a pod of 2 × 4 + 5 minutes.
+	if more.Fleet.Deadline != 23*time.Minute {
+		t.Errorf("the deadline is %s", more.Fleet.Deadline)
+	}
+	if again, err := first.More(list); err != nil || again.Run != more.Run || first.Parts[1].Avoid != nil || len(first.Parts[1].Items) != 4 {
+		t.Errorf("%s, %v; %+v", again.Run, err, first.Parts[1])
+	}
+}
+
+// The journals of a run must leave the cluster's etcd room. Two models on two types, two machines of each, are 8 campaigns, of
+// 28 kB a minute: 0.9 MB for four minutes each.
+func TestJournalBytes(t *testing.T) {
+	t.Parallel()
+	read := files(map[string]string{"dir/minilm.yaml": minilm, "dir/sub/resnet.yaml": "model: r.onnx\n"})
+	f := parsed(t)
+	if p, err := NewPlan(f, read); err != nil || p.JournalBytes() != 8*4*28_000 {
+		t.Errorf("%d, %v", p.JournalBytes(), err)
+	}
+	// 8 · 24 h · 60 · 28 kB are 323 MB, and with four machines of each twice that.
+	f.Budget, f.Deadline = longestBudget, longestDeadline
+	if _, err := NewPlan(f, read); err != nil {
+		t.Error(err)
+	}
+	f.Repeats = 4
+	if _, err := NewPlan(f, read); err == nil || !strings.Contains(err.Error(), "would take about 645 MB in the cluster's etcd, and 536 MB are allowed; lower search.budget") {
+		t.Error(err)
+	}
+}
+
 // The name of a run changes with all that is measured, and with nothing else.
 func TestRunName(t *testing.T) {
 	t.Parallel()

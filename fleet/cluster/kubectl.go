@@ -9,7 +9,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"os/exec"
+	"slices"
 	"strings"
 
 	"tuner/fleet/record"
@@ -81,6 +83,16 @@ func (k Kubectl) records(ctx context.Context, selector string) ([]record.ConfigM
 		return nil, fmt.Errorf("cannot read kubectl's list of records: %w", err)
 	}
 	return list.Items, nil
+}
+
+// Nodes returns the names of the nodes with some labels. It is an error if the user may not list nodes.
+func (k Kubectl) Nodes(ctx context.Context, labels map[string]string) ([]string, error) {
+	var selector []string
+	for _, key := range slices.Sorted(maps.Keys(labels)) {
+		selector = append(selector, key+"="+labels[key])
+	}
+	out, err := k.run(ctx, "list the nodes", nil, "get", "nodes", "--selector", strings.Join(selector, ","), "--output", "jsonpath={.items[*].metadata.name}")
+	return strings.Fields(string(out)), err
 }
 
 // Objects returns the jobs and the pods of a run.

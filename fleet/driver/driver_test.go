@@ -292,6 +292,66 @@ func TestDeadline(t *testing.T) {
 	})
 }
 
+// nodes are those that the cluster has.
+type nodes struct {
+	names []string
+	err   error
+}
+
+func (n nodes) Nodes(context.Context, map[string]string) ([]string, error) { return n.names, n.err }
+
+// Further campaigns run where the cluster may have another machine. That none is found is no error.
+func TestMore(t *testing.T) {
+	t.Parallel()
+	list := []fleet.More{{Machine: "a", Model: "m", Machines: 1, Avoid: []string{"n1"}}}
+	for name, c := range map[string]struct {
+		nodes nodes
+		found bool // a machine, in time
+		say   string
+		runs  bool
+	}{
+		"another machine":        {nodes{names: []string{"n1", "n2"}}, true, "a m #2: done on node-a", true},
+		"no other machine":       {nodes{names: []string{"n1"}}, false, "a m: others disturbed its machines, and the cluster has no other one of the type than n1", false},
+		"nodes may not be seen":  {nodes{err: errors.New("forbidden")}, true, "a m #2: done on node-a", true},
+		"it does not come":       {nodes{names: []string{"n1", "n2"}}, false, "the answer is that of the machines so far", true},
+		"a type that is no more": {nodes{names: []string{"n9"}}, false, "", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				f, d, said := newFake(t, func(f *fake, after time.Duration) (cluster.Objects, []record.ConfigMap, error) {
+					o := f.jobs()
+					if after < 30*time.Second || !c.found {
+						o.Jobs[0].Spec.Suspend = !c.found
+						return o, nil, nil
+					}
+					o.Pods = []cluster.Pod{f.pod("a", "pa", "Running")}
+					return o, f.delivered(t, "a"), nil
+				})
+				asked := list
+				if name == "a type that is no more" {
+					asked = []fleet.More{{Machine: "c", Model: "m", Machines: 1}}
+				}
+				more, err := d.Plan.More(list)
+				if err != nil {
+					t.Fatal(err)
+				}
+				f.plan.Run = more.Run // the run that the cluster then has
+				if err := d.More(t.Context(), c.nodes, asked); err != nil {
+					t.Error(err)
+				}
+				if (len(f.applied) == 1) != c.runs || !strings.Contains(strings.Join(*said, "\n"), c.say) {
+					t.Errorf("%d applied; %q", len(f.applied), *said)
+				}
+				_, missing := os.Stat(filepath.Join(f.plan.Fleet.Output, "more", "a", "m", "2", "journal.jsonl"))
+				if (missing == nil) != c.found {
+					t.Error(missing)
+				}
+			})
+		})
+	}
+}
+
 // Nothing is deleted before it is collected, unless the user says so.
 func TestDelete(t *testing.T) {
 	t.Parallel()

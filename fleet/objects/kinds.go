@@ -105,7 +105,26 @@ type toleration struct {
 }
 
 type affinity struct {
-	PodAntiAffinity antiAffinity `yaml:"podAntiAffinity"`
+	Nodes *nodeAffinity `yaml:"nodeAffinity,omitempty"`
+	Pods  *antiAffinity `yaml:"podAntiAffinity,omitempty"`
+}
+
+type nodeAffinity struct {
+	Required nodeSelector `yaml:"requiredDuringSchedulingIgnoredDuringExecution"`
+}
+
+type nodeSelector struct {
+	Terms []nodeTerm `yaml:"nodeSelectorTerms"`
+}
+
+type nodeTerm struct {
+	Fields []nodeField `yaml:"matchFields"`
+}
+
+type nodeField struct {
+	Key      string   `yaml:"key"`
+	Operator string   `yaml:"operator"`
+	Values   []string `yaml:"values"`
 }
 
 type antiAffinity struct {

@@ -199,7 +199,17 @@ func (w writer) pod(part fleet.Part, on fleet.Machine) podSpec {
 		},
 	}
 	if w.cluster.Exclusive == fleet.ExclusiveNode || w.Fleet.Repeats > 1 {
-		p.Affinity = &affinity{antiAffinity{[]affinityTerm{{"kubernetes.io/hostname", labelSet{map[string]string{record.LabelRun: w.Run}}}}}}
+		p.Affinity = &affinity{Pods: &antiAffinity{[]affinityTerm{{"kubernetes.io/hostname", labelSet{map[string]string{record.LabelRun: w.Run}}}}}}
+	}
+	if len(part.Avoid) > 0 {
+		var term nodeTerm
+		for _, node := range part.Avoid { // a field takes one value, and all of a term's must hold
+			term.Fields = append(term.Fields, nodeField{"metadata.name", "NotIn", []string{node}})
+		}
+		if p.Affinity == nil {
+			p.Affinity = new(affinity)
+		}
+		p.Affinity.Nodes = &nodeAffinity{nodeSelector{[]nodeTerm{term}}}
 	}
 	for _, m := range w.Fleet.Models {
 		v := volume{Name: modelVolume(m)}

@@ -99,6 +99,26 @@ func TestAffinity(t *testing.T) {
 	}
 }
 
+// Further campaigns of a stage do not run on its nodes.
+func TestAvoid(t *testing.T) {
+	t.Parallel()
+	p, err := plan(t).More([]fleet.More{{Machine: "c7i", Model: "minilm", Machines: 1, Avoid: []string{"n1", "n2"}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	list, err := Of(p, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b bytes.Buffer
+	if err := Write(&b, "", list...); err != nil {
+		t.Fatal(err)
+	}
+	if text := b.String(); strings.Count(text, "\nkind: Job") != 1 || strings.Count(text, "operator: NotIn") != 2 || !strings.Contains(text, "- key: metadata.name") || !strings.Contains(text, "podAntiAffinity:") {
+		t.Errorf("%s", text)
+	}
+}
+
 // The policy finds the item in the name of a record as the records name it.
 func TestNames(t *testing.T) {
 	t.Parallel()

@@ -46,7 +46,7 @@ type Campaign struct {
 // folderOf returns the folder of an item below the fleet's.
 func folderOf(part fleet.Part, i fleet.Item, repeats int) string {
 	folder := filepath.Join(part.Machine, i.Model)
-	if repeats > 1 {
+	if repeats > 1 || i.Repeat > 1 {
 		folder = filepath.Join(folder, strconv.Itoa(i.Repeat))
 	}
 	return folder

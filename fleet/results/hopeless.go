@@ -14,6 +14,7 @@ import (
 	"tuner/internal/durable"
 	"tuner/measure"
 	"tuner/profile/journal"
+	"tuner/search"
 )
 
 // Standing bounds the cost of a model on a machine, from what was delivered so far.
@@ -91,8 +92,7 @@ func Standings(p fleet.Plan, deliveries []record.Delivery, replay Analyzer) ([]S
 func (x Standing) of(r analyze.Result, hourly float64) Standing {
 	x.Elapsed = r.Account.Elapsed
 	best, ok := r.Winner()
-	terms := r.Goal.Objective.Terms
-	if !ok || best.Best == nil || hourly <= 0 || len(terms) != 1 || terms[0].Metric != measure.Throughput && terms[0].Metric != measure.Cost {
+	if !ok || best.Best == nil || hourly <= 0 || !isThroughput(r.Goal) {
 		return x
 	}
 	found := throughputOf(best)
@@ -102,4 +102,10 @@ func (x Standing) of(r analyze.Result, hourly float64) Standing {
 	x.Most = costAt(hourly, found.Lo)
 	x.Least = costAt(hourly, found.Hi*(1+r.Verdict.More)) // 0 if anything may be better
 	return x
+}
+
+// isThroughput reports whether a goal's objective is the throughput, or what follows from it.
+func isThroughput(g search.Goal) bool {
+	terms := g.Objective.Terms
+	return len(terms) == 1 && (terms[0].Metric == measure.Throughput || terms[0].Metric == measure.Cost)
 }

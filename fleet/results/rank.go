@@ -46,7 +46,7 @@ type Row struct {
 	Throughput    *Interval `json:"throughput,omitempty"`  // infer/s
 	P99           *Interval `json:"latency_p99,omitempty"` // seconds
 	Cost          *Interval `json:"cost,omitempty"`        // of a million inferences
-	Disturbed     float64   `json:"disturbed"`             // share of the windows of that answer's load with a flag of the machine, 0..1
+	Disturbed     float64   `json:"disturbed"`             // share of the campaign's windows with a flag of the machine, 0..1
 	Folder        string    `json:"folder,omitempty"`
 }
 
@@ -86,6 +86,7 @@ func Rank(dir string, l List, replay Analyzer, describe func(analyze.Config) str
 			m.Rows = append(m.Rows, c.Row)
 		}
 		m.order()
+		m.Summary = append(m.Summary, withoutDisturbed(m, campaigns[name], describe)...)
 		r.Models = append(r.Models, m)
 	}
 	return r, nil
@@ -141,15 +142,13 @@ func costOf(hourly float64, throughput *Interval) *Interval {
 // costAt returns the cost of a million inferences at a throughput.
 func costAt(hourly, throughput float64) float64 { return search.Goal{Price: hourly}.Cost(throughput) }
 
-// disturbed returns the share of a campaign's trials that the machine disturbed.
+// disturbed returns the share of a campaign's windows that the machine disturbed.
 func disturbed(r analyze.Result) float64 {
 	flagged, all := 0, 0
 	for _, c := range r.Configs {
 		for _, p := range c.Points {
-			all++
-			if slices.ContainsFunc(p.Flags, measure.Flag.IsOfMachine) {
-				flagged++
-			}
+			all += p.Windows
+			flagged += p.Disturbed
 		}
 	}
 	if all == 0 {

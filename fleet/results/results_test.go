@@ -74,7 +74,7 @@ func TestReadRefuses(t *testing.T) {
 
 // answer makes a result whose best configuration has a throughput.
 func answer(value, lo, hi float64, flags ...measure.Flag) analyze.Result {
-	best := analyze.Point{Load: measure.Load{Concurrency: 4, BatchSize: 1}, Sample: analyze.Sample{Flags: flags, Values: map[measure.Metric]measure.Estimate{
+	best := analyze.Point{Load: measure.Load{Concurrency: 4, BatchSize: 1}, Sample: analyze.Sample{Flags: flags, Windows: 10, Disturbed: 5 * len(flags), Values: map[measure.Metric]measure.Estimate{
 		measure.Throughput: {Value: value, Lo: lo, Hi: hi}, measure.LatencyP99: {Value: 0.02, Lo: 0.01, Hi: 0.03}}}}
 	return analyze.Result{Configs: []analyze.Config{{Name: "m_config_0", Best: &best, Points: []analyze.Point{best}}}}
 }
@@ -107,7 +107,7 @@ func TestRank(t *testing.T) {
 	if c := m.Rows[0].Cost; !close(c.Value, 1) || !close(c.Lo, 0.8) || !close(c.Hi, 1.25) {
 		t.Errorf("%+v", c)
 	}
-	if m.Rows[1].Disturbed != 1 || m.Rows[0].Disturbed != 0 {
+	if m.Rows[1].Disturbed != 0.5 || m.Rows[0].Disturbed != 0 {
 		t.Errorf("%+v", m.Rows)
 	}
 	want := []string{"Cheapest: a, 1 [0.8, 1.25] of a million inferences.", "b costs 5 × as much (3.2 to 7.81).", "c cannot keep the constraints.", "1 of 4 campaigns have no result yet.",

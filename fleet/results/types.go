@@ -24,7 +24,10 @@ type Type struct {
 	// over machines: the geometric mean with its 95 % interval, from the differences between machines.
 	// With one machine it is that machine's interval
 	Throughput *Interval `json:"throughput,omitempty"` // infer/s
-	Cost       *Interval `json:"cost,omitempty"`       // of a million inferences
+	// Gain: factor of the throughput to the default's, over machines, from the factor on each. What a
+	// machine does to both cancels. Absent for the default
+	Gain *Interval `json:"gain,omitempty"`
+	Cost *Interval `json:"cost,omitempty"` // of a million inferences
 	// Next: cost on a machine of the type that was not measured, a 95 % interval; absent with one machine
 	Next *Interval `json:"next,omitempty"`
 	// Worst: cost on the worst of the measured machines. A further machine is worse with a probability
@@ -94,7 +97,36 @@ func typeOf(own []campaign, describe func(analyze.Config) string) Type {
 		e := stats.Mean(measured)
 		x.Throughput = &Interval{math.Exp(e.Value), math.Exp(e.Lo), math.Exp(e.Hi)}
 	}
+	x.Gain = gainOf(answered, chosen)
 	return x.priced()
+}
+
+// gainOf returns the factor of a configuration's throughput to the default's, over the machines on which both
+// keep the constraints: mean ± t(k−1) · s/√k of the logs of their factors. With one machine it is the
+// campaign's own, which is about the objective.
+func gainOf(answered []campaign, chosen analyze.Config) *Interval {
+	if chosen.Candidate.IsDefault() {
+		return nil
+	}
+	var logs []float64
+	var own *Interval
+	for _, c := range answered {
+		with, without := best(c, chosen), best(c, analyze.Config{})
+		if with == nil || without == nil {
+			continue
+		}
+		logs = append(logs, math.Log(with.Value/without.Value))
+		for _, config := range c.result.Configs {
+			if g := config.Gain; g != nil && isThroughput(c.result.Goal) && config.Candidate.Key() == chosen.Candidate.Key() {
+				own = &Interval{g.Value, g.Lo, g.Hi}
+			}
+		}
+	}
+	if len(logs) < 2 {
+		return own
+	}
+	e := stats.Mean(logs)
+	return &Interval{math.Exp(e.Value), math.Exp(e.Lo), math.Exp(e.Hi)}
 }
 
 // overMachines is a configuration with the logs of its throughputs, one for each machine on which it keeps
@@ -232,6 +264,9 @@ func (x Type) remarks() []string {
 	}
 	if x.State != StateAnswer {
 		return list
+	}
+	if x.Gain != nil && x.Gain.Lo <= 1 {
+		say("%s: its configuration cannot be told from the default: %s × its throughput.", x.Machine, x.Gain.text())
 	}
 	if x.Next != nil {
 		say("Another machine of type %s will cost %.4g to %.4g. The worst of the %d measured costs %.4g, and another one is worse with a probability of 1/%d.",

@@ -43,6 +43,7 @@ var allowed = map[string][]string{
 	"fleet/worker":        {"fleet", "fleet/record", "internal/checksum", "internal/children", "internal/hostinfo", "profile/journal"},
 	"fleet/cluster":       {"fleet", "fleet/record", "internal/children"},
 	"fleet/driver":        {"fleet", "fleet/cluster", "fleet/objects", "fleet/record", "fleet/results"}, // it keeps no state: the cluster does
+	"fleet/output":        {"fleet/results", "internal/terminal", "internal/webpage"},                   // a ranking in, text and a page out
 	"fleet/results":       {"fleet", "fleet/record", "analyze", "measure", "measure/stats", "search", "profile/journal"},
 	"gate":                {"measure/arrivals", "spec", "profile", "runner", "model/modelrepo", "model/modelconfig", "measure", "measure/stats", "internal/hostinfo", "runner/meter"},
 	"compare":             {"analyze", "measure", "measure/stats", "model/modelconfig", "profile/campaign", "report/result", "internal/durable"},                                     // results in, what changed out

@@ -8,7 +8,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -17,9 +16,11 @@ import (
 	"tuner/fleet"
 	"tuner/fleet/cluster"
 	"tuner/fleet/driver"
+	"tuner/fleet/output"
 	"tuner/fleet/record"
 	"tuner/fleet/results"
 	"tuner/fleet/worker"
+	"tuner/internal/durable"
 	"tuner/internal/exit"
 	"tuner/internal/terminal"
 	"tuner/internal/words"
@@ -162,7 +163,7 @@ func newFleetAnalyze(con Console) *cobra.Command {
 		Use:   "analyze -f fleet.yaml",
 		Short: "Rank the types of machines for each model: type, configuration, cost",
 		Long: `Ranks what 'tuner fleet collect' has written. For each model it lists the types of machines, with the configuration that won on each. The costs
-have a 95 % interval. It reads the output folder only. With one machine of a type, an interval is about that machine.`,
+have a 95 % interval. With one machine of a type, an interval is about that machine. It reads the output folder only, and writes the page report.html there.`,
 		Example: "  tuner fleet analyze -f fleet.yaml\n  tuner fleet analyze -f fleet.yaml --format json",
 		Args:    cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
@@ -170,7 +171,7 @@ have a 95 % interval. It reads the output folder only. With one machine of a typ
 			if err != nil {
 				return err
 			}
-			list, err := readResults(p)
+			list, err := readResults(p, results.ReadAll)
 			if err != nil {
 				return err
 			}
@@ -182,9 +183,9 @@ have a 95 % interval. It reads the output folder only. With one machine of a typ
 	return cmd
 }
 
-// readResults reads what was collected of a run.
-func readResults(p fleet.Plan) (results.List, error) {
-	list, err := results.Read(p.Fleet.Output)
+// readResults reads what was collected of a run. read reads the list of a folder.
+func readResults(p fleet.Plan, read func(dir string) (results.List, error)) (results.List, error) {
+	list, err := read(p.Fleet.Output)
 	if err != nil {
 		return list, exit.With(exit.Usage, err)
 	}
@@ -202,17 +203,21 @@ func replay(dir string) (analyze.Result, error) {
 	return analyze.RankFolder(dir, formats.All().Words())
 }
 
-// rankFleet writes the ranking. It ends as infeasible if no machine can keep the constraints of a
-// model, and as inconclusive while campaigns are missing.
+// rankFleet writes the ranking, and its page into the fleet's output folder. It ends as infeasible if no machine
+// can keep the constraints of a model, and as inconclusive while campaigns are missing.
 func rankFleet(out io.Writer, format, dir string, list results.List) error {
 	r, err := results.Rank(dir, list, replay, describe)
 	if err != nil {
 		return err
 	}
+	page := filepath.Join(dir, output.FileName)
+	if err := durable.WriteFile(page, func(w io.Writer) error { return output.WriteHTML(w, r) }); err != nil {
+		return exit.OfFiles(fmt.Errorf("cannot write %q: %w", page, durable.Cause(err)))
+	}
 	if format == "json" {
 		err = writeJSON(out, r)
 	} else {
-		err = printRanking(out, dir, r)
+		err = output.WriteText(out, dir, r)
 	}
 	for _, m := range r.Models {
 		if m.State() == results.StateInfeasible {
@@ -223,73 +228,4 @@ func rankFleet(out io.Writer, format, dir string, list results.List) error {
 		err = errors.Join(err, exit.With(exit.Inconclusive, fmt.Errorf("%s of %d are missing", words.Count(n, "campaign"), len(list.Campaigns))))
 	}
 	return err
-}
-
-func printRanking(out io.Writer, dir string, r results.Ranking) error {
-	var b strings.Builder
-	for _, m := range r.Models {
-		fmt.Fprintf(&b, "%s\n", m.Model)
-		for _, sentence := range m.Summary {
-			fmt.Fprintf(&b, "  %s\n", sentence)
-		}
-		var rows [][]string
-		for _, row := range m.Rows {
-			rows = append(rows, []string{row.Machine, row.Node, rowSetup(row), row.Load, intervalText(row.Throughput, "%.1f", 1), intervalText(row.P99, "%.3g", 1e3), intervalText(row.Cost, "%.4g", 1),
-				fmt.Sprintf("%.0f %%", 100*row.Disturbed)})
-		}
-		columns := []terminal.Column{{Title: "Machine"}, {Title: "Node"}, {Title: "Configuration"}, {Title: "Load"}, {Title: "infer/s", Right: true}, {Title: "p99 ms", Right: true}, {Title: "cost/M", Right: true}, {Title: "Disturbed", Right: true}}
-		b.WriteString("\n")
-		if err := printTypes(&b, m.Types); err != nil {
-			return err
-		}
-		if err := terminal.WriteTable(&b, columns, rows); err != nil {
-			return err
-		}
-		b.WriteString("\n")
-	}
-	fmt.Fprintf(&b, "next: tuner analyze --input %s/MACHINE/MODEL explains one of them\n", filepath.Clean(dir))
-	_, err := io.WriteString(out, b.String())
-	return err
-}
-
-// printTypes writes the table of types, unless each has one campaign, which the table of campaigns has.
-func printTypes(b *strings.Builder, types []results.Type) error {
-	if !slices.ContainsFunc(types, func(x results.Type) bool { return x.Campaigns > 1 }) {
-		return nil
-	}
-	var rows [][]string
-	for _, x := range types {
-		next := ""
-		if x.Next != nil {
-			next = fmt.Sprintf("%.4g to %.4g", x.Next.Lo, x.Next.Hi)
-		}
-		rows = append(rows, []string{x.Machine, fmt.Sprintf("%d of %d", x.Machines, x.Campaigns), x.Setup, intervalText(x.Throughput, "%.1f", 1), intervalText(x.Cost, "%.4g", 1), next, intervalText(x.ToBest, "%.3g", 1)})
-	}
-	columns := []terminal.Column{{Title: "Type"}, {Title: "Machines", Right: true}, {Title: "Configuration"}, {Title: "infer/s", Right: true}, {Title: "cost/M", Right: true},
-		{Title: "another one", Right: true}, {Title: "× best", Right: true}}
-	if err := terminal.WriteTable(b, columns, rows); err != nil {
-		return err
-	}
-	b.WriteString("\n")
-	return nil
-}
-
-func rowSetup(r results.Row) string {
-	switch r.State {
-	case results.StateInfeasible:
-		return "nothing satisfies the constraints"
-	case results.StateMissing:
-		return "no result yet"
-	case results.StateEnded:
-		return "ended early"
-	}
-	return r.Setup
-}
-
-// intervalText prints a figure with its interval; "" if it is unknown.
-func intervalText(i *results.Interval, format string, times float64) string {
-	if i == nil {
-		return ""
-	}
-	return fmt.Sprintf(format+" ["+format+", "+format+"]", times*i.Value, times*i.Lo, times*i.Hi)
 }

@@ -44,7 +44,7 @@ func confirmPlan(p fleet.Plan) (fleet.Plan, error) {
 	if p.Fleet.Confirm == nil {
 		return p, exit.Usagef("%s: there is no `confirm:`, such as confirm: {machines: 5, top: 3, budget: 4m}", p.Fleet.Path)
 	}
-	list, err := readResults(p)
+	list, err := readResults(p, results.Read)
 	if err != nil {
 		return p, err
 	}

@@ -113,6 +113,8 @@ type fleetForecast struct {
 	Run      string             `json:"run"`
 	Machines []fleetMachineCost `json:"machines"`
 	Objects  []string           `json:"objects"` // KIND NAME, in the order of their creation
+	// JournalBytes: about what the journals take in the cluster until the run is deleted
+	JournalBytes int64 `json:"journal_bytes"`
 }
 
 type fleetMachineCost struct {
@@ -125,7 +127,7 @@ type fleetMachineCost struct {
 }
 
 func newFleetForecast(p fleet.Plan, list []objects.Object) fleetForecast {
-	f := fleetForecast{Run: p.Run, Machines: []fleetMachineCost{}, Objects: []string{}}
+	f := fleetForecast{Run: p.Run, Machines: []fleetMachineCost{}, Objects: []string{}, JournalBytes: p.JournalBytes()}
 	for _, c := range p.Costs() {
 		f.Machines = append(f.Machines, fleetMachineCost{c.Machine, c.Pods, c.Least.Seconds(), c.Most.Seconds(), c.Price(c.Least), c.Price(c.Most)})
 	}
@@ -157,6 +159,7 @@ func printFleetPlan(out io.Writer, file string, p fleet.Plan, list []objects.Obj
 	if least > 0 {
 		fmt.Fprintf(&b, "\nThe tuning costs %.2f if nothing fails, and %.2f at most, when every attempt of every pod hangs until its deadline.\n", least, most)
 	}
+	fmt.Fprintf(&b, "\nThe journals take about %.1f MB in the cluster until `tuner fleet delete`.\n", float64(p.JournalBytes())/1e6)
 	fmt.Fprintf(&b, "\nobjects:\n")
 	for _, o := range list {
 		fmt.Fprintf(&b, "  %s %s\n", o.Kind, o.Metadata.Name)

@@ -1,8 +1,10 @@
 package fleets
 
 import (
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -17,9 +19,13 @@ import (
 
 // newDriver makes the driver of a plan, which tells the user what happens on the console's messages.
 func newDriver(con Console, p fleet.Plan) driver.Driver {
-	k := cluster.Kubectl{Context: p.Fleet.Cluster.Context, Namespace: p.Fleet.Cluster.Namespace}
+	k := kubectl(p)
 	return driver.Driver{Plan: p, Read: k, Change: k, Rescue: k, End: k, Replay: replay,
 		Say: func(line string) { fmt.Fprintf(con.Err, "%s %s\n", time.Now().Format("15:04:05"), line) }}
+}
+
+func kubectl(p fleet.Plan) cluster.Kubectl {
+	return cluster.Kubectl{Context: p.Fleet.Cluster.Context, Namespace: p.Fleet.Cluster.Namespace}
 }
 
 func newFleetRun(con Console) *cobra.Command {
@@ -69,11 +75,38 @@ func watchFleet(cmd *cobra.Command, con Console, p fleet.Plan, o watchOptions) e
 	if err := collectFleet(cmd, con, p, o); err != nil {
 		return err
 	}
-	list, err := results.Read(p.Fleet.Output)
+	list, err := more(p)
 	if err != nil {
 		return err
 	}
-	return rankFleet(con.Out, o.format, p.Fleet.Output, list)
+	if len(list) > 0 {
+		d := newDriver(con, p)
+		d.Harden, d.Blind = o.harden, o.blind
+		if err := d.More(cmd.Context(), kubectl(p), list); err != nil {
+			return err
+		}
+	}
+	all, err := results.ReadAll(p.Fleet.Output)
+	if err != nil {
+		return err
+	}
+	return rankFleet(con.Out, o.format, p.Fleet.Output, all)
+}
+
+// more returns the further campaigns that a stage needs, since others disturbed its machines.
+func more(p fleet.Plan) ([]fleet.More, error) {
+	if p.Fleet.Repeats < 2 { // its intervals are not over machines
+		return nil, nil
+	}
+	list, err := results.Read(p.Fleet.Output)
+	if errors.Is(err, fs.ErrNotExist) { // nothing was collected
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	r, err := results.Rank(p.Fleet.Output, list, replay, describe)
+	return r.More(), err
 }
 
 // collectFleet carries a run through until all that can come is collected.
@@ -144,6 +177,30 @@ func deleteRun(cmd *cobra.Command, con Console, p fleet.Plan, uncollected bool) 
 	if err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(con.Out, "run %s: deleted %s\n", p.Run, words.Count(len(names), "object"))
+	if _, err = fmt.Fprintf(con.Out, "run %s: deleted %s\n", p.Run, words.Count(len(names), "object")); err != nil {
+		return err
+	}
+	return deleteMore(cmd, con, p, uncollected)
+}
+
+// deleteMore deletes the further campaigns of a stage, if there were any. They follow from what is collected.
+func deleteMore(cmd *cobra.Command, con Console, p fleet.Plan, uncollected bool) error {
+	list, err := more(p)
+	if err != nil || len(list) == 0 {
+		return err
+	}
+	further, err := p.More(list)
+	if err != nil {
+		return err
+	}
+	d := newDriver(con, further)
+	if exists, err := d.Exists(cmd.Context()); err != nil || !exists {
+		return err
+	}
+	names, err := d.Delete(cmd.Context(), uncollected)
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(con.Out, "run %s: deleted %s\n", further.Run, words.Count(len(names), "object"))
 	return err
 }

@@ -1,0 +1,112 @@
+// Package output writes the ranking of a fleet: as text for terminals, and as one page for a browser.
+package output
+
+import (
+	"fmt"
+	"io"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"tuner/fleet/results"
+	"tuner/internal/terminal"
+)
+
+// WriteText writes the ranking for a terminal. dir is the fleet's output folder.
+func WriteText(w io.Writer, dir string, r results.Ranking) error {
+	var b strings.Builder
+	for _, m := range r.Models {
+		fmt.Fprintf(&b, "%s\n", terminal.Plain(m.Model))
+		for _, sentence := range m.Summary {
+			fmt.Fprintf(&b, "  %s\n", terminal.Plain(sentence))
+		}
+		b.WriteString("\n")
+		for _, t := range tables(m) {
+			if err := t.text(&b); err != nil {
+				return err
+			}
+			b.WriteString("\n")
+		}
+	}
+	fmt.Fprintf(&b, "page for a browser: %s\n", filepath.Join(dir, FileName))
+	fmt.Fprintf(&b, "next: tuner analyze --input %s/MACHINE/MODEL explains one of them\n", filepath.Clean(dir))
+	if _, err := io.WriteString(w, b.String()); err != nil {
+		return fmt.Errorf("cannot write the ranking: %w", err)
+	}
+	return nil
+}
+
+// table is a table of a ranking in any form.
+type table struct {
+	title   string
+	columns []terminal.Column
+	rows    [][]string
+}
+
+func (t table) text(b *strings.Builder) error {
+	rows := make([][]string, len(t.rows))
+	for i, row := range t.rows {
+		for _, cell := range row {
+			rows[i] = append(rows[i], terminal.Plain(cell))
+		}
+	}
+	return terminal.WriteTable(b, t.columns, rows)
+}
+
+// tables returns the tables of a model. The table of types is left out if each has one campaign, which the
+// table of campaigns has.
+func tables(m results.ModelAnswer) []table {
+	if slices.ContainsFunc(m.Types, func(x results.Type) bool { return x.Campaigns > 1 }) {
+		return []table{types(m), campaigns(m)}
+	}
+	return []table{campaigns(m)}
+}
+
+// types has a row for each type of machine.
+func types(m results.ModelAnswer) table {
+	t := table{title: "Types of machines", columns: []terminal.Column{
+		{Title: "Type"}, {Title: "Machines", Right: true}, {Title: "Configuration"}, {Title: "infer/s", Right: true}, {Title: "× default", Right: true},
+		{Title: "cost/M", Right: true}, {Title: "another one", Right: true}, {Title: "× best", Right: true}}}
+	for _, x := range m.Types {
+		next := ""
+		if x.Next != nil {
+			next = fmt.Sprintf("%.4g to %.4g", x.Next.Lo, x.Next.Hi)
+		}
+		t.rows = append(t.rows, []string{x.Machine, fmt.Sprintf("%d of %d", x.Machines, x.Campaigns), setup(x.State, x.Setup),
+			figure(x.Throughput, "%.1f", 1), figure(x.Gain, "%.3g", 1), figure(x.Cost, "%.4g", 1), next, figure(x.ToBest, "%.3g", 1)})
+	}
+	return t
+}
+
+// campaigns has a row for each campaign.
+func campaigns(m results.ModelAnswer) table {
+	t := table{title: "Campaigns", columns: []terminal.Column{
+		{Title: "Machine"}, {Title: "Node"}, {Title: "Configuration"}, {Title: "Load"}, {Title: "infer/s", Right: true}, {Title: "p99 ms", Right: true},
+		{Title: "cost/M", Right: true}, {Title: "Disturbed", Right: true}}}
+	for _, r := range m.Rows {
+		t.rows = append(t.rows, []string{r.Machine, r.Node, setup(r.State, r.Setup), r.Load, figure(r.Throughput, "%.1f", 1), figure(r.P99, "%.3g", 1e3),
+			figure(r.Cost, "%.4g", 1), fmt.Sprintf("%.0f %%", 100*r.Disturbed)})
+	}
+	return t
+}
+
+// setup is the configuration, or why it is missing.
+func setup(state, text string) string {
+	switch state {
+	case results.StateInfeasible:
+		return "nothing satisfies the constraints"
+	case results.StateMissing:
+		return "no result yet"
+	case results.StateEnded:
+		return "ended early"
+	}
+	return text
+}
+
+// figure prints a figure with its interval; "" if it is unknown.
+func figure(i *results.Interval, format string, times float64) string {
+	if i == nil {
+		return ""
+	}
+	return fmt.Sprintf(format+" ["+format+", "+format+"]", times*i.Value, times*i.Lo, times*i.Hi)
+}
