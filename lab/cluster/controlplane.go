@@ -12,7 +12,9 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 )
@@ -31,6 +33,9 @@ type ControlPlane struct {
 	peers      string // address for other members, of which there are none
 	running    []*exec.Cmd
 	store      []*exec.Cmd // etcd and the API server, which can go away for a while
+
+	mu    sync.Mutex
+	wires map[string]string // what pods of a namespace find as the API server, in place of it
 }
 
 // The times after which the node controller takes a silent node for lost. They are shorter than
@@ -42,7 +47,7 @@ const (
 
 // Start starts the programs of a folder, with their files in dir.
 func Start(ctx context.Context, programs, dir string) (*ControlPlane, error) {
-	c := &ControlPlane{programs: programs, dir: dir, Kubeconfig: filepath.Join(dir, "kubeconfig"), authority: filepath.Join(dir, "certs", "apiserver.crt")}
+	c := &ControlPlane{programs: programs, dir: dir, wires: map[string]string{}, Kubeconfig: filepath.Join(dir, "kubeconfig"), authority: filepath.Join(dir, "certs", "apiserver.crt")}
 	ports, err := freePorts(3)
 	if err != nil {
 		return nil, err
@@ -173,6 +178,15 @@ func end(list ...*exec.Cmd) {
 		_ = cmd.Process.Kill() // fails only if it has ended
 		_ = cmd.Wait()         // its status does not matter
 	}
+}
+
+// Processes returns the IDs of all programs that run.
+func (c *ControlPlane) Processes() []int {
+	var list []int
+	for _, cmd := range append(slices.Clone(c.running), c.store...) {
+		list = append(list, cmd.Process.Pid)
+	}
+	return list
 }
 
 // Close ends all programs.

@@ -21,14 +21,15 @@ import (
 	"tuner/internal/exit"
 )
 
-// ground is the cluster of all tests: four nodes. Two have one core and are of one type, one has two
-// cores, and one has a quota.
+// ground is the cluster of all tests. Two nodes have one core and are of one type, one has two cores, and one
+// has a quota.
 type ground struct {
 	*ControlPlane
 	tuner        string
 	image        Image
-	first, other *Node // one core each
-	limited      *Node // half of a core's time
+	first, other *Node   // one core each
+	limited      *Node   // half of a core's time
+	spares       []*Node // one core each, which they share, for tests that judge no figure
 	models       string
 }
 
@@ -76,6 +77,9 @@ func newGround(t *testing.T) *ground {
 	g.node(t, "two-a", []int{0, 1}, twoCores)
 	g.limited = g.node(t, "half-a", []int{1}, map[string]string{"tuner.dev/type": "half"})
 	g.limited.Limit(0.5)
+	for i, name := range []string{"spare-a", "spare-b", "spare-c", "spare-d"} {
+		g.spares = append(g.spares, g.node(t, name, []int{i % 2}, map[string]string{"tuner.dev/type": "spare"}))
+	}
 	return g
 }
 
@@ -132,6 +136,7 @@ func (g *ground) node(t *testing.T, name string, cpus []int, labels map[string]s
 type user struct {
 	*ground
 	dir, namespace string
+	env            []string // beside kubectl's
 }
 
 // newUser makes a namespace that enforces Pod Security "restricted", with a claim of the models.
@@ -139,7 +144,7 @@ type user struct {
 // more are further fields of `cluster:`.
 func (g *ground) newUser(t *testing.T, fleet string, more ...string) *user {
 	t.Helper()
-	u := &user{g, t.TempDir(), "n" + fmt.Sprint(time.Now().UnixNano())}
+	u := &user{ground: g, dir: t.TempDir(), namespace: "n" + fmt.Sprint(time.Now().UnixNano())}
 	create := func(path string, object map[string]any) {
 		if err := g.Create(t.Context(), path, object, nil); err != nil {
 			t.Fatal(err)
@@ -216,7 +221,7 @@ func (x *text) String() string {
 func (u *user) start(t *testing.T, args ...string) *running {
 	t.Helper()
 	r := &running{cmd: exec.Command(u.tuner, args...), over: make(chan struct{})}
-	r.cmd.Dir, r.cmd.Env, r.cmd.Stdout, r.cmd.Stderr = u.dir, u.Kubectl(), &r.out, &r.messages
+	r.cmd.Dir, r.cmd.Env, r.cmd.Stdout, r.cmd.Stderr = u.dir, append(u.Kubectl(), u.env...), &r.out, &r.messages
 	if err := r.cmd.Start(); err != nil {
 		t.Fatal(err)
 	}

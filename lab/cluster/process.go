@@ -16,6 +16,7 @@ import (
 // process is a pod that runs.
 type process struct {
 	cmd       *exec.Cmd
+	uid       string // of its pod
 	namespace string
 	began     time.Time
 	work      string        // its folder for what a campaign writes
@@ -131,7 +132,7 @@ func (n *Node) start(ctx context.Context, p pod) (*process, error) {
 func (n *Node) run(p pod, args []string) (*process, error) {
 	cmd := exec.Command("unshare", args...)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
-	host, port, err := net.SplitHostPort(strings.TrimPrefix(n.plane.address, "https://"))
+	host, port, err := net.SplitHostPort(n.plane.serverOf(p.Metadata.Namespace))
 	if err != nil {
 		return nil, err
 	}
@@ -152,7 +153,7 @@ func (n *Node) run(p pod, args []string) (*process, error) {
 	if err := cmd.Start(); err != nil {
 		return nil, err
 	}
-	running := &process{cmd: cmd, namespace: p.Metadata.Namespace, began: time.Now(), work: filepath.Join(n.dir, p.Metadata.UID, "volumes", "work"), over: make(chan struct{})}
+	running := &process{cmd: cmd, uid: p.Metadata.UID, namespace: p.Metadata.Namespace, began: time.Now(), work: filepath.Join(n.dir, p.Metadata.UID, "volumes", "work"), over: make(chan struct{})}
 	go func() {
 		_ = cmd.Wait() // the state says how it ended
 		running.code = cmd.ProcessState.ExitCode()

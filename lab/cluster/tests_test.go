@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"math"
 	"net/http"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"reflect"
@@ -28,16 +27,27 @@ import (
 func TestFleets(t *testing.T) {
 	g := newGround(t)
 	t.Run("F2 two models on two types", g.testTwoModelsOnTwoTypes)
-	t.Run("F3 a worker is killed", g.testWorkerIsKilled)
+	t.Run("F3 a worker is killed", func(t *testing.T) {
+		for _, at := range points {
+			t.Run(at.name, func(t *testing.T) {
+				t.Parallel()
+				g.testWorkerIsKilledAt(t, at)
+			})
+		}
+	})
 	t.Run("F3 a worker is killed after its result", g.testWorkerIsKilledAfterItsResult)
 	t.Run("F5 a node is cut off", g.testNodeIsCutOff)
+	t.Run("F5 two attempts deliver", g.testTwoAttemptsDeliver)
 	t.Run("F6 the API server is away", g.testAPIServerIsAway)
-	t.Run("F7 the user's command is killed", g.testCommandIsKilled)
+	t.Run("F7 the user's command is killed at its calls", g.testCommandIsKilledAtItsCalls)
+	t.Run("F7 the user's command is killed at its lines", g.testCommandIsKilledAtItsLines)
 	t.Run("F8 what cannot work is not tried again", g.testRejected)
 	t.Run("F9 a pod is evicted", g.testEvicted)
 	t.Run("F10 a worker's token", g.testToken)
 	t.Run("F12 a type without nodes", g.testNoNodes)
+	t.Run("F15 a noisy neighbour", g.testNoisyNeighbour)
 	t.Run("F16 a quota below the cores", g.testQuota)
+	t.Run("F18 as many campaigns as a fleet has", g.testMany)
 	t.Run("delete", g.testDelete)
 	t.Run("machines and a second stage", g.testConfirm)
 	t.Run("F14 a hopeless type ends early", g.testHopeless)
@@ -126,25 +136,6 @@ func rowOf(r results.Ranking, c results.Campaign) *results.Row {
 		}
 	}
 	return nil
-}
-
-// An attempt that is killed is followed by another one, whose journal is whole. The first is discarded.
-func (g *ground) testWorkerIsKilled(t *testing.T) {
-	u := g.newUser(t, oneModel)
-	r := u.start(t, "fleet", "run")
-	_, first := u.podOf(t, g.first, g.other)
-	first.kill() // before it has measured
-	_, second := u.podOf(t, g.first, g.other)
-	u.measuring(t, second)
-	second.kill() // in a window
-	if code := r.wait(t); code != exit.OK {
-		t.Fatalf("%d\n%s", code, &r.messages)
-	}
-	states := u.states(t)
-	if len(states) != 1 || states[0].State != cluster.StateDone {
-		t.Errorf("%+v", states)
-	}
-	u.isWhole(t)
 }
 
 // isWhole fails the test unless the user's only campaign has a journal of one session without a gap.
@@ -237,44 +228,6 @@ func (g *ground) testAPIServerIsAway(t *testing.T) {
 	c := u.collected(t).Campaigns[0]
 	if u.journal(t, c) != p.journal() || len(c.Discarded) > 0 || u.states(t)[0].Attempts != 1 {
 		t.Errorf("%+v", c)
-	}
-}
-
-// The same command resumes wherever the one before it was killed, and ends with the same files.
-func (g *ground) testCommandIsKilled(t *testing.T) {
-	u := g.newUser(t, strings.Replace(oneModel, "models: {", "models: {cnn: {profile: plain.yaml, from: pvc://models/cnn.onnx}, ", 1))
-	for _, after := range []string{": created 5 objects for one", ": running on one-", ": done on one-"} {
-		r := u.start(t, "fleet", "run")
-		r.says(t, after)
-		r.kill()
-		if after == ": created 5 objects for one" {
-			continue
-		}
-		if !strings.Contains(r.messages.String(), "is in the cluster; going on") {
-			t.Errorf("%s", &r.messages)
-		}
-	}
-	// Ctrl-C says how to go on.
-	r := u.start(t, "fleet", "run")
-	r.says(t, ": done on one-")
-	if err := r.cmd.Process.Signal(os.Interrupt); err != nil {
-		t.Fatal(err)
-	}
-	if code := r.wait(t); code != exit.Interrupted && code != exit.OK || code == exit.Interrupted && !strings.Contains(r.messages.String(), "tuner fleet run -f fleet.yaml   goes on watching") {
-		t.Errorf("%d\n%s", code, &r.messages)
-	}
-	out, messages, code := u.run(t, "fleet", "run")
-	if code != exit.OK {
-		t.Fatalf("%d\n%s", code, messages)
-	}
-	again, _, _ := u.run(t, "fleet", "run")
-	if out != again || u.collected(t).Missing() != 0 {
-		t.Errorf("%s\n%s", out, again)
-	}
-	for _, s := range u.states(t) {
-		if s.State != cluster.StateDone || s.Attempts != 1 {
-			t.Errorf("%+v", s)
-		}
 	}
 }
 
@@ -401,13 +354,13 @@ func (g *ground) testNoNodes(t *testing.T) {
 	u := g.newUser(t, strings.Replace(oneModel, "machines: {", "machines: {none: {select: {tuner.dev/type: none}, cpus: 1, memory: 1Gi}, ", 1))
 	r := u.start(t, "fleet", "run")
 	r.says(t, "one mlp: done")
-	r.says(t, "none mlp: waiting: 0/4 nodes are available")
+	r.says(t, "none mlp: waiting: 0/8 nodes are available")
 	// The deadline of a fleet is hours. This one is over now.
 	run := strings.Split(u.states(t)[1].Pod, "-s1-")[0]
 	if err := g.Patch(t.Context(), "/apis/batch/v1/namespaces/"+u.namespace+"/jobs/"+record.JobName(run, "none"), map[string]any{"spec": map[string]any{"activeDeadlineSeconds": 1}}); err != nil {
 		t.Fatal(err)
 	}
-	if code := r.wait(t); code != exit.Inconclusive || !strings.Contains(r.messages.String(), "it waited: 0/4 nodes are available") || !strings.Contains(r.out.String(), "no result yet") {
+	if code := r.wait(t); code != exit.Inconclusive || !strings.Contains(r.messages.String(), "it waited: 0/8 nodes are available") || !strings.Contains(r.out.String(), "no result yet") {
 		t.Errorf("%d\n%s\n%s", code, &r.messages, &r.out)
 	}
 	if l := u.collected(t); l.Missing() != 1 {

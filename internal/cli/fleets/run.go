@@ -183,11 +183,12 @@ func deleteRun(cmd *cobra.Command, con Console, p fleet.Plan, uncollected bool) 
 	return deleteMore(cmd, con, p, uncollected)
 }
 
-// deleteMore deletes the further campaigns of a stage, if there were any. They follow from what is collected.
+// deleteMore deletes the further campaigns of a stage, if there were any. They follow from what is collected, and none follow
+// from what cannot be ranked.
 func deleteMore(cmd *cobra.Command, con Console, p fleet.Plan, uncollected bool) error {
 	list, err := more(p)
 	if err != nil || len(list) == 0 {
-		return err
+		return nil
 	}
 	further, err := p.More(list)
 	if err != nil {

@@ -1,0 +1,126 @@
+//go:build cluster
+
+package cluster
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"tuner/fleet/results"
+	"tuner/internal/exit"
+)
+
+// burner computes on a core for half of the time, in short pieces.
+const burner = `while :; do timeout 0.05 sh -c 'while :; do :; done'; sleep 0.05; done`
+
+// quietShare is the share of a core's time that others may take if its windows are to have no flag (package meter has 10 %).
+const quietShare = 0.05
+
+// A noisy neighbour on a pod's core flags its windows, and one on another core does not. Another machine is then asked for, and the
+// figures of the disturbed one stay.
+//
+// The control plane and the test itself work on the neighbour's core meanwhile. If other programs of this machine take the quiet core,
+// what it should be without is not judged.
+func (g *ground) testNoisyNeighbour(t *testing.T) {
+	type kind = map[string]string
+	labels := kind{"tuner.dev/type": "noisy"}
+	g.node(t, "noisy-a", []int{0}, labels)
+	g.node(t, "noisy-b", []int{1}, labels)
+	g.keepTo(t, 0)
+	isQuiet := takenOf(t, 1, 3*time.Second) < quietShare
+	neighbour := exec.Command("taskset", "-c", "0", "/bin/sh", "-c", burner)
+	neighbour.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+	if err := neighbour.Start(); err != nil {
+		t.Fatal(err)
+	}
+	end := func() {
+		_ = syscall.Kill(-neighbour.Process.Pid, syscall.SIGKILL) // fails only if it has ended
+		_ = neighbour.Wait()
+	}
+	defer end()
+	u := g.newUser(t, strings.NewReplacer("tuner.dev/type: one", "tuner.dev/type: noisy", "budget: 15s", "budget: 15s, machines: 2").Replace(oneModel))
+	r := u.start(t, "fleet", "run", "--format", "json")
+	r.says(t, ": running on noisy-a")
+	// Two more machines of the type come, since the quiet core may be disturbed too, and the neighbour goes before they measure.
+	g.node(t, "noisy-c", []int{1}, labels)
+	g.node(t, "noisy-d", []int{0}, labels)
+	r.says(t, "one mlp: disturbed machines; measuring on ")
+	end()
+	if code := r.wait(t); code != exit.OK {
+		t.Fatalf("%d\n%s", code, &r.messages)
+	}
+	isQuiet = isQuiet && takenOf(t, 1, 3*time.Second) < quietShare
+	var ranking results.Ranking
+	if err := json.Unmarshal([]byte(r.out.String()), &ranking); err != nil {
+		t.Fatal(err)
+	}
+	rows := map[string]results.Row{}
+	for _, row := range ranking.Models[0].Rows {
+		rows[row.Node] = row
+		t.Logf("%s: %.1f infer/s, %.0f %% of the windows disturbed", row.Node, row.Throughput.Value, 100*row.Disturbed)
+	}
+	if rows["noisy-a"].Disturbed < 0.9 {
+		t.Errorf("the neighbour has disturbed %.0f %% of the windows of its core", 100*rows["noisy-a"].Disturbed)
+	}
+	if len(rows) < 3 || ranking.Models[0].Types[0].Campaigns != len(rows) {
+		t.Errorf("%+v", ranking.Models[0])
+	}
+	switch {
+	case !isQuiet:
+		t.Log("not judged: other programs of this machine took the quiet core")
+	case rows["noisy-b"].Disturbed > 0.05 || len(rows) != 3:
+		t.Errorf("the neighbour has disturbed %.0f %% of the windows of the other core; %d machines", 100*rows["noisy-b"].Disturbed, len(rows))
+	}
+}
+
+// keepTo keeps the control plane and this process to a core, until the test ends.
+func (g *ground) keepTo(t *testing.T, cpu int) {
+	t.Helper()
+	set := func(list string) {
+		for _, pid := range append(g.Processes(), os.Getpid()) {
+			if out, err := exec.Command("taskset", "-a", "-p", "-c", list, strconv.Itoa(pid)).CombinedOutput(); err != nil {
+				t.Errorf("%v: %s", err, out)
+			}
+		}
+	}
+	_, rest, _ := strings.Cut(read(t, "/proc/self/status"), "Cpus_allowed_list:")
+	was, _, _ := strings.Cut(rest, "\n")
+	set(strconv.Itoa(cpu))
+	t.Cleanup(func() { set(strings.TrimSpace(was)) })
+}
+
+// takenOf returns the share of a core's time that is taken while nothing of this test works there.
+func takenOf(t *testing.T, cpu int, during time.Duration) float64 {
+	t.Helper()
+	busy := func() (busy, all float64) {
+		for line := range strings.Lines(read(t, "/proc/stat")) {
+			fields := strings.Fields(line)
+			if fields[0] != fmt.Sprint("cpu", cpu) {
+				continue
+			}
+			for i, text := range fields[1:9] { // user, nice, system, idle, iowait, irq, softirq, steal
+				n, err := strconv.ParseFloat(text, 64)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if all += n; i != 3 && i != 4 {
+					busy += n
+				}
+			}
+		}
+		return busy, all
+	}
+	busyThen, allThen := busy()
+	time.Sleep(during)
+	busyNow, allNow := busy()
+	share := (busyNow - busyThen) / (allNow - allThen)
+	t.Logf("others take %.1f %% of core %d", 100*share, cpu)
+	return share
+}
