@@ -277,7 +277,7 @@ func (r profileReader) checkTogether(section document.Value) {
 // isolation reads how several models share the cores.
 func (r profileReader) isolation(v document.Value) {
 	for _, e := range v.List() {
-		if word, ok := e.Word([]string{string(search.IsolationShared), IsolationCores}); ok {
+		if word, ok := e.Word([]string{string(search.IsolationShared), joint.IsolationCores}); ok {
 			r.p.Isolation = document.AppendOnce(e, r.p.Isolation, search.Value(word))
 		}
 	}
@@ -297,51 +297,21 @@ func (p Profile) severalSpace(facts search.Facts) search.Space {
 	parts := mapped(p.Models, func(m Profile) search.Part {
 		return search.Part{Model: m.Name, Space: m.Space(facts.Parts[m.Name])}
 	})
-	s, err := joint.Space(parts, p.isolations(facts.Cores), p.Scales, facts)
+	s, err := joint.Space(parts, joint.Isolation(p.Isolation, len(p.Models), facts.Cores), p.Scales, facts)
 	if err != nil {
 		panic("spec: " + err.Error()) // the reader has checked names and loads
 	}
 	return s
 }
 
-// IsolationCores stands for cores of each model's own in a profile: the knob then has all divisions of
-// the server's cores (joint.Divisions).
-const IsolationCores = "cores"
-
-// mostDivisions is the largest number of divisions of a server's cores. A knob lists them all: four models
-// on 64 cores have 39,711.
-const mostDivisions = 1 << 16
-
-// isolations returns the knob of how the models share cores; none if they share them all.
-func (p Profile) isolations(cores int) []search.Knob {
-	if len(p.Isolation) == 0 {
-		return nil
-	}
-	k := search.Knob{Name: search.KnobIsolation, Scope: search.ScopePool}
-	for _, v := range p.Isolation {
-		if v == IsolationCores {
-			k.Values = append(k.Values, joint.Divisions(len(p.Models), cores)...)
-		} else {
-			k.Values = append(k.Values, v)
-		}
-	}
-	return []search.Knob{k}
-}
-
 // DividesCores reports whether the models of a profile may have cores of their own.
-func (p Profile) DividesCores() bool { return slices.Contains(p.Isolation, IsolationCores) }
+func (p Profile) DividesCores() bool { return slices.Contains(p.Isolation, joint.IsolationCores) }
 
 // CheckCores returns an error if the models of a profile cannot have cores of their own on a machine, as
 // its isolation asks.
 func (p Profile) CheckCores(cores int) error {
-	n := len(p.Models)
-	switch {
-	case !p.DividesCores():
-		return nil
-	case n > cores:
-		return fmt.Errorf("%s: isolation: %d models cannot have cores of their own, since this machine has %d; write isolation: shared", p.Path, n, cores)
-	case joint.CountDivisions(n, cores, mostDivisions) == mostDivisions:
-		return fmt.Errorf("%s: isolation: %d cores can be divided among %d models in more than %d ways; write isolation: shared, or serve fewer models together", p.Path, cores, n, mostDivisions)
+	if err := joint.CheckDivisions(len(p.Models), cores); p.DividesCores() && err != nil {
+		return fmt.Errorf("%s: isolation: %w", p.Path, err)
 	}
 	return nil
 }

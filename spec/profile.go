@@ -54,7 +54,7 @@ type Profile struct {
 	Models []Profile
 	// Scales are the factors of the traffic of several models, ascending.
 	Scales []float64
-	// Isolation says how several models share the cores: search.IsolationShared, IsolationCores, or both;
+	// Isolation says how several models share the cores: search.IsolationShared, joint.IsolationCores, or both;
 	// empty for the default, shared.
 	Isolation []search.Value
 }

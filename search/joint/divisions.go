@@ -1,6 +1,7 @@
 package joint
 
 import (
+	"fmt"
 	"slices"
 
 	"tuner/search"
@@ -40,4 +41,41 @@ func CountDivisions(models, cores, limit int) int {
 		}
 	}
 	return n
+}
+
+// IsolationCores stands for cores of each model's own in a profile: the knob isolation then has all
+// Divisions of the server's cores.
+const IsolationCores = "cores"
+
+// mostDivisions is the largest number of divisions of a server's cores. A knob lists them all: four models
+// on 64 cores have 39,711.
+const mostDivisions = 1 << 16
+
+// Isolation returns the knob of how models share the cores: search.IsolationShared, IsolationCores, or
+// both. Without a value there is none, and they share them all.
+func Isolation(values []search.Value, models, cores int) []search.Knob {
+	if len(values) == 0 {
+		return nil
+	}
+	k := search.Knob{Name: search.KnobIsolation, Scope: search.ScopePool}
+	for _, v := range values {
+		if v == IsolationCores {
+			k.Values = append(k.Values, Divisions(models, cores)...)
+		} else {
+			k.Values = append(k.Values, v)
+		}
+	}
+	return []search.Knob{k}
+}
+
+// CheckDivisions returns an error if models cannot have cores of their own, or if there are too many
+// ways to divide the cores.
+func CheckDivisions(models, cores int) error {
+	switch {
+	case models > cores:
+		return fmt.Errorf("%d models cannot have cores of their own, since this machine has %d; write isolation: shared", models, cores)
+	case CountDivisions(models, cores, mostDivisions) == mostDivisions:
+		return fmt.Errorf("%d cores can be divided among %d models in more than %d ways; write isolation: shared, or serve fewer models together", cores, models, mostDivisions)
+	}
+	return nil
 }
