@@ -15,7 +15,7 @@ import (
 	"tuner/model/onnx/build"
 )
 
-// openOnes is how many sequences are open at the same time.
+// openOnes sequences are open at the same time.
 const openOnes = 100_000
 
 // sequences: a great many that are begun, and not ended.

@@ -103,7 +103,7 @@ func (s *site) zippedUnary(context.Context) (asker, func()) {
 	return s.calls(grpc.UseCompressor(packing.Name))
 }
 
-// unarySteps asks over gRPC with what a question says of its sequence.
+// unarySteps asks over gRPC, with a question's place in its sequence.
 func (s *site) unarySteps(context.Context) (asker, func()) { return s.calls() }
 
 // calls asks over gRPC, on a connection of its own.
