@@ -220,6 +220,9 @@ func CopyDeployed(dir, source string, share bool) (int64, error) {
 		return 0, fmt.Errorf("cannot copy model folder %q: %w", source, durable.Cause(err))
 	}
 	p, err := folderPlan(source, files)
+	if err == nil {
+		p.versions, err = emptyVersions(source)
+	}
 	if err != nil {
 		return 0, err
 	}

@@ -20,6 +20,8 @@ type plan struct {
 	config []byte
 	files  []entry
 	digest string
+	// versions are folders of versions without a file: an ensemble has nothing else
+	versions []string
 }
 
 // entry is a planned file of a model's folder.
@@ -39,6 +41,9 @@ func newPlan(m Source, c *modelconfig.Config) (plan, error) {
 		return plan{}, err
 	}
 	p := plan{model: name, config: text}
+	if m.Path == "" {
+		return p.withFolder(m)
+	}
 	if err := p.addModel(m, c); err != nil {
 		return plan{}, err
 	}
@@ -157,6 +162,13 @@ func namedFiles(folder string, c *modelconfig.Config) ([]entry, error) {
 // never sees it before the model.
 func (p plan) write(dir string, put func(from inside.File, to string) error) error {
 	folders := []string{dir}
+	for _, version := range p.versions {
+		folder := filepath.Join(dir, version)
+		if err := os.MkdirAll(folder, 0o755); err != nil {
+			return fmt.Errorf("cannot create folder %q: %w", folder, durable.Cause(err))
+		}
+		folders = append(folders, folder)
+	}
 	for _, e := range p.files {
 		to := filepath.Join(dir, e.to)
 		if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {

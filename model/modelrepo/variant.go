@@ -16,7 +16,7 @@ import (
 
 // Source is a model outside of the repositories that this package writes.
 type Source struct {
-	// Path is the ONNX file.
+	// Path is the ONNX file; "" for a model without one, whose files are all those of Folder.
 	Path string
 	// Data are its external data files, in or below its folder. They keep their relative place.
 	Data []string
