@@ -10,6 +10,7 @@ type request struct {
 	sent, at float64 // s; at: its arrival
 	rows     int     // inferences
 	kind     int     // requests of different kinds never share a batch
+	of       int     // of a pipeline: the request for which a stage gets this one
 }
 
 // batch is a range of consecutive requests, since they are served in the order of their arrival.

@@ -245,9 +245,11 @@ func (l *lane) draw() float64 {
 // pace recomputes the ends of the executions after others have begun or ended. Instances share
 // common resources, above all cores, during their whole execution. So a batch runs faster once its
 // neighbour is done. others are the cores that other models ask for.
-func (l *lane) pace(others float64) {
+func (l *lane) pace(others float64) { l.slow(l.path.pace(l.now, len(l.running), others)) }
+
+// slow recomputes the ends of the executions with a factor by which others slow them down.
+func (l *lane) slow(slow float64) {
 	busy := len(l.running)
-	slow := l.path.pace(l.now, busy, others)
 	for i := range l.running {
 		e := &l.running[i]
 		if e.busy == busy && e.slow == slow {
