@@ -39,6 +39,8 @@ type Window struct {
 
 	// change of the server's statistics over the window
 	Server ServerStats `json:"server"`
+	// of a pipeline: the same for each of its stages, in their order
+	Stages []StageStats `json:"stages,omitempty"`
 	// CPU time that the engine process used; 0: unknown
 	EngineCPU time.Duration `json:"engine_cpu"`
 	ClientCPU time.Duration `json:"client_cpu"` // CPU time that the load generator used
@@ -152,6 +154,12 @@ type ServerStats struct {
 	// time to look up and store answers that were not in the cache
 	CacheMiss time.Duration `json:"cache_miss,omitempty"`
 	Batches   []BatchStat   `json:"batches,omitempty"` // ascending by size
+}
+
+// StageStats is the change of the statistics of a pipeline's stage.
+type StageStats struct {
+	Model  string      `json:"model"` // name under which the stage is served
+	Server ServerStats `json:"server"`
 }
 
 // BatchStat is the number of executions of a batch size, and the sum of their compute_infer.

@@ -22,7 +22,11 @@ type edges struct {
 func openEdges(ctx context.Context, p *pool, parts []Job, o Options) *edges {
 	var models []meter.Subject
 	for _, part := range parts {
-		models = append(models, meter.Subject{Model: meter.Model{Name: part.Model}})
+		s := meter.Subject{Model: meter.Model{Name: part.Model}}
+		for _, stage := range part.Stages {
+			s.Together = append(s.Together, meter.Model{Name: stage.Model})
+		}
+		models = append(models, s)
 	}
 	pid := p.engine.PID()
 	m, err := meter.Open(ctx, meter.Options{

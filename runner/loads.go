@@ -12,8 +12,28 @@ import (
 // model leaves the sessions of the others alone.
 func (r *Runner) configure(ctx context.Context, job Job) error {
 	for _, part := range job.each() {
-		if err := r.configureOne(ctx, part); err != nil {
+		if err := r.configurePipeline(ctx, part); err != nil {
 			return job.named(part.Model, err)
+		}
+	}
+	return nil
+}
+
+// configurePipeline loads the configuration of a model, and then those of its stages. As in Triton, a load
+// of an ensemble loads its models as their folders say, whatever was loaded before. So the stages come
+// after it, and once more after each load of it.
+func (r *Runner) configurePipeline(ctx context.Context, part Job) error {
+	if isLoaded := r.pool.models[part.Model].config == part.Config; !isLoaded {
+		for _, stage := range part.Stages {
+			delete(r.pool.models, stage.Model)
+		}
+	}
+	if err := r.configureOne(ctx, part); err != nil {
+		return err
+	}
+	for _, stage := range part.Stages {
+		if err := r.configureOne(ctx, stage); err != nil {
+			return &load.PartError{Model: stage.Model, Cause: err}
 		}
 	}
 	return nil

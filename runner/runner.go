@@ -115,6 +115,11 @@ type Job struct {
 	// between two edges stand together, in the order of the parts. They end where one part has enough.
 	// Empty: one model, whose fields are the job's own.
 	Parts []Job
+
+	// Stages are the models that the job's model calls: it is an ensemble, or has business logic that
+	// calls models. They have Model, Config, Instances and MaxBatch, and get no requests but the model's.
+	// Windows have their statistics. Empty: the model calls none.
+	Stages []Job
 }
 
 // Batches are the requests of a window of a service job.

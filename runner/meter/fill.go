@@ -37,7 +37,10 @@ func Fill(model int, windows []measure.Window, readings []Reading) []measure.Win
 // end. clock is the frequency of the first of all windows in Hz, to which the window's frequency is
 // relative. 0: unknown.
 func Complete(model int, w measure.Window, from, to Reading, clock float64) measure.Window {
-	w.Server = Served(from.Of(model), to.Of(model))
+	w.Server, w.Stages = Served(from.Of(model), to.Of(model)), nil
+	for _, part := range Composed(from.Of(model), to.Of(model)) {
+		w.Stages = append(w.Stages, measure.StageStats{Model: part.Name, Server: part.ServerStats})
+	}
 	w.ClientCPU = to.Client - from.Client
 	if from.told && to.told { // otherwise the CPU time would count from the start of the process
 		// negative if one of several processes has ended
