@@ -14,6 +14,7 @@ import (
 	"tuner/search/posterior"
 	"tuner/search/verdict"
 	"tuner/spec"
+	"tuner/spec/plots"
 )
 
 // Options select how a campaign is analyzed: the goal, the ranking and the tables.
@@ -26,7 +27,7 @@ type Options struct {
 	Rank       string        // spec.RankScore (or "") or spec.RankTop3Mean
 	At         spec.At       // the load at which configurations are compared; zero value: each at its best load
 	CSV        spec.CSVFiles // see Result.CSV
-	Plots      []spec.Plot   // see Result.Plots
+	Plots      []plots.Plot  // see Result.Plots
 }
 
 // Analyze ranks what a campaign measured. It is deterministic: the same campaign and options give
@@ -78,7 +79,12 @@ func analyzed(c Campaign, o Options, goal search.Goal) (Result, error) {
 		Rank: o.Rank, At: at, Each: o.At.Each, CSV: o.CSV, Plots: o.Plots,
 		Ending: ending(c), Account: account(c), Trials: len(events), Windows: countWindows(events), ServiceTrials: len(c.Events) - len(events),
 		Reused: reused(c.Earlier), Failures: failures(events, configs), Folds: space.Candidates().Folds(),
-		Placements: c.Placements, Accuracy: comparison(c.Profile), Assigned: assigned(c.Facts), Steps: c.Steps, Course: course(events, configs, goal), Models: servedOf(c),
+		Placements: c.Placements, Accuracy: comparison(c.Profile), Assigned: assigned(c.Facts), Steps: c.Steps, Course: course(events, configs, goal),
+	}
+	if c.Header.IsPipeline() {
+		r.Stages = servedOf(c)
+	} else {
+		r.Models = servedOf(c)
 	}
 	r.Tried, r.Failed = len(configs), len(r.Failures)
 	known := strategy.plan.Posterior()
@@ -211,6 +217,9 @@ func describe(c Campaign, events []search.Event, models []servedModel) ([]Config
 				return fmt.Errorf("candidate %s: %w", candidates[i], err)
 			}
 			configs[i].Parts = append(configs[i].Parts, part)
+		}
+		if configs[i].Parts, err = fitted(configs[i].Parts); err != nil {
+			return fmt.Errorf("candidate %s: %w", candidates[i], err)
 		}
 		if first := configs[i].Parts[0]; first.Model == "" {
 			configs[i].Setup, configs[i].Deployed, configs[i].Text, configs[i].Parts = first.Setup, first.Deployed, first.Text, nil

@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"tuner/analyze/bottleneck"
 	"tuner/measure"
 	"tuner/search"
 	"tuner/search/plan"
@@ -83,7 +84,7 @@ func explain(c Campaign, r Result, all replayed) Explanation {
 	if winner, ok := r.Winner(); ok && isScored(winner) {
 		explanation.Knobs, explanation.Barred = x.knobs(winner), x.barred(winner)
 		if explanation.Barred != nil {
-			explanation.Subjects[0].Bottleneck = BottleneckMemory
+			explanation.Subjects[0].Bottleneck = bottleneck.Memory
 		}
 	}
 	if x.strategy != nil {
@@ -109,10 +110,16 @@ func (x explainer) subjects() []Subject {
 func (x explainer) subject(c Config) Subject {
 	s := Subject{Name: c.Name, Load: c.Best.Load, IsHighest: c.Best.Load.Level() >= slices.Max(x.space.Load.Levels)}
 	measured := x.measured(c)
-	if !x.space.IsSeveral() { // times of different models have no common parts
-		s.Breakdown, s.Latencies = newBreakdown(measured, c.Setup.Instances), measured.Latencies()
+	if !x.space.IsSeveral() || x.space.IsPipeline() { // times of different models have no common parts
+		s.Breakdown, s.Latencies = bottleneck.New(measured, c.Setup.Instances), measured.Latencies()
 	}
-	s.Bottleneck = bottleneck(s.Breakdown, c.Best.Flags)
+	if s.Stages = bottleneck.Stages(measured, servings(c)); s.Stages != nil && s.Breakdown != nil {
+		s.Breakdown.Busy = bottleneck.Busy(s.Stages)
+	}
+	s.Bottleneck = bottleneck.Of(s.Breakdown, c.Best.Flags)
+	if limiting, ok := bottleneck.Limiting(s.Stages); ok && limiting.Utilization() >= bottleneck.Saturated && s.Bottleneck != bottleneck.Client {
+		s.Bottleneck = bottleneck.Compute
+	}
 	best := x.result.Configs[0]
 	if best.Name != c.Name && best.Satisfies() && c.Satisfies() && isScored(best) && isScored(c) && x.result.AreComparable(*best.Best, *c.Best) {
 		change := x.change(best, c)
@@ -126,6 +133,17 @@ func (x explainer) subject(c Config) Subject {
 	}
 	x.predict(c, measured, &s)
 	return s
+}
+
+// servings lists the stages of a pipeline's configuration.
+func servings(c Config) []bottleneck.Serving {
+	var list []bottleneck.Serving
+	for _, p := range c.Parts {
+		if !p.Calls {
+			list = append(list, bottleneck.Serving{Model: p.Model, Instances: p.Setup.Instances})
+		}
+	}
+	return list
 }
 
 // isScored reports whether a configuration has all metrics of the objective, at as many loads as

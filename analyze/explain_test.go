@@ -12,6 +12,7 @@ import (
 
 	"tuner/analyze"
 	"tuner/analyze/analyzetest"
+	"tuner/analyze/bottleneck"
 	"tuner/internal/golden"
 	"tuner/measure"
 	"tuner/search"
@@ -51,7 +52,7 @@ func TestExplanationOfAGuidedCampaign(t *testing.T) {
 	if best.Name != r.Configs[0].Name || best.Change != nil || x.Subjects[len(x.Subjects)-1].Name != r.Default().Name {
 		t.Errorf("subjects are %+v", x.Subjects)
 	}
-	if b := best.Breakdown; best.Bottleneck != analyze.BottleneckCompute || b == nil || b.Busy < 1.9 || b.Busy > 2.1 {
+	if b := best.Breakdown; best.Bottleneck != bottleneck.Compute || b == nil || b.Busy < 1.9 || b.Busy > 2.1 {
 		t.Errorf("of 64 requests in flight: bottleneck %q, %+v; want compute, 2 instances busy", best.Bottleneck, b)
 	}
 	if best.Curve == nil || math.Abs(best.Curve.Alone[0]-0.003) > 0.0003 {
@@ -165,7 +166,7 @@ func TestBottlenecks(t *testing.T) {
 		begin, end := strings.Index(p, "space:"), strings.Index(p, "load:")
 		return p[:begin] + "space: " + space + "\n" + p[end:]
 	}
-	check := func(name, profile string, s server, pick func(analyze.Config) bool, want analyze.Bottleneck) {
+	check := func(name, profile string, s server, pick func(analyze.Config) bool, want bottleneck.Kind) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			r, x := explained(t, campaignOn(t, profile, s))
@@ -186,12 +187,12 @@ func TestBottlenecks(t *testing.T) {
 	notDefault := func(c analyze.Config) bool { return !c.Candidate.IsDefault() }
 	quick := server{overhead: 0.0003}
 	small := "{instance_count: [1, 2], max_batch_size: [1, 4]}"
-	check("full instances", at("[16]", small), quick, first, analyze.BottleneckCompute)
-	check("a request at a time", at("[1]", small), quick, isDefault, analyze.BottleneckLoad)
-	check("far clients", at("[2, 4]", small), server{overhead: 0.040}, first, analyze.BottleneckClient)
-	check("a slow load generator", at("[16]", small), server{overhead: 0.0003, flags: []measure.Flag{measure.FlagSendDelay}}, first, analyze.BottleneckClient)
+	check("full instances", at("[16]", small), quick, first, bottleneck.Compute)
+	check("a request at a time", at("[1]", small), quick, isDefault, bottleneck.Load)
+	check("far clients", at("[2, 4]", small), server{overhead: 0.040}, first, bottleneck.Client)
+	check("a slow load generator", at("[16]", small), server{overhead: 0.0003, flags: []measure.Flag{measure.FlagSendDelay}}, first, bottleneck.Client)
 	// Four requests never fill a batch of 16, so they wait 50 ms. An execution takes 6 ms.
-	check("a long delay", at("[4]", "{instance_count: [1], max_batch_size: [16], max_queue_delay: [50ms]}"), quick, notDefault, analyze.BottleneckQueue)
+	check("a long delay", at("[4]", "{instance_count: [1], max_batch_size: [16], max_queue_delay: [50ms]}"), quick, notDefault, bottleneck.Queue)
 }
 
 // Two instances take 290 MB, more than the limit. They have a higher throughput than the one
@@ -201,7 +202,7 @@ func TestMemoryBars(t *testing.T) {
 	profile := strings.Replace(analyzetest.Profile, "{latency_p99: {max: 50ms}}", "{latency_p99: {max: 50ms}, memory: {max: 200MB}}", 1)
 	two := analyzetest.Candidate(2, 1, 16)
 	r, x := explained(t, analyzetest.New(t, profile).Measure(search.Candidate{}, 8).Measure(two, 16).Measure(analyzetest.Candidate(1, 2, 16), 16).Campaign())
-	if x.Barred == nil || x.Barred.Name != "minilm_config_0" || x.Barred.Change <= 0 || x.Subjects[0].Bottleneck != analyze.BottleneckMemory {
+	if x.Barred == nil || x.Barred.Name != "minilm_config_0" || x.Barred.Change <= 0 || x.Subjects[0].Bottleneck != bottleneck.Memory {
 		t.Fatalf("barred is %+v, the bottleneck %q", x.Barred, x.Subjects[0].Bottleneck)
 	}
 	if c, _ := r.Config(x.Barred.Name); c.Candidate.Key() != two.Key() {

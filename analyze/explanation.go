@@ -1,6 +1,7 @@
 package analyze
 
 import (
+	"tuner/analyze/bottleneck"
 	"tuner/measure"
 	"tuner/search"
 )
@@ -38,10 +39,11 @@ type Subject struct {
 	// Change: relative change of the objective against the first subject: −0.12 is 12 % worse; nil
 	// for the first subject, and unless both satisfy the constraints
 	Change     *measure.Estimate
-	Bottleneck Bottleneck
-	Breakdown  *Breakdown // nil without the server's statistics
-	Higher     *Higher    // the next higher measured load; nil at the highest one
-	IsHighest  bool       // the load is the profile's highest
+	Bottleneck bottleneck.Kind
+	Breakdown  *bottleneck.Breakdown // nil without the server's statistics
+	Stages     []bottleneck.Stage    // of a pipeline, in the profile's order; empty without their statistics
+	Higher     *Higher               // the next higher measured load; nil at the highest one
+	IsHighest  bool                  // the load is the profile's highest
 	// Predictions compare what the search predicted before the first final with the configuration's
 	// own windows. Metrics: the goal's, throughput, mean latency and p99. Nil if the strategy
 	// predicts nothing, or not this configuration.

@@ -22,7 +22,7 @@ func RankFile(a spec.Analyze) (Result, error) {
 	if err != nil {
 		return Result{}, exit.With(exit.Usage, err)
 	}
-	goal, err := a.Goal(campaign.Profile.Goal, campaign.Profile.ModelNames())
+	goal, err := a.Goal(campaign.Profile.Goal, campaign.Profile.OwnTraffic())
 	if err != nil {
 		return Result{}, exit.With(exit.Usage, err)
 	}

@@ -14,6 +14,7 @@ import (
 	"tuner/search/footprint"
 	"tuner/search/verdict"
 	"tuner/spec"
+	"tuner/spec/plots"
 )
 
 // Result is the outcome of a campaign. It is immutable and holds everything that a report needs.
@@ -37,7 +38,7 @@ type Result struct {
 	At       *measure.Load // the load of the comparison, without a client batch; nil: each at its best load
 	Each     bool          // the table also has rows for each load
 	CSV      spec.CSVFiles
-	Plots    []spec.Plot // charts in addition to the usual ones
+	Plots    []plots.Plot // charts in addition to the usual ones
 	Ending   Ending
 	Account  Account
 	Trials   int // number of trials, including failed ones
@@ -83,6 +84,9 @@ type Result struct {
 	Steps  steps.List // of `tuner run`; empty if the campaign was run by itself
 	// Models are several models, in the profile's order; empty for one model.
 	Models []Served
+	// Stages are those of a pipeline, in the profile's order, and last the pipeline itself; empty without one.
+	// Models is then empty, since the traffic and the figures are those of one model.
+	Stages []Served
 	// Recorded is the file of another program with the figures; "" for a campaign. A recording has
 	// no intervals, trials, windows or times, and does not know the machine.
 	Recorded string
@@ -180,9 +184,10 @@ type Config struct {
 	TiedWith []string
 }
 
-// ConfigPart is the configuration of one of several models.
+// ConfigPart is the configuration of one of several models, or of a pipeline's.
 type ConfigPart struct {
 	Model    string // name under which the model is served
+	Calls    bool   // it is the pipeline, which calls the others
 	Setup    Setup
 	Deployed *modelconfig.Config // served configuration; read-only
 	Text     string              // Deployed as text of config.pbtxt

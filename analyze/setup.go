@@ -24,6 +24,9 @@ func setupOf(h journal.Header, candidate search.Candidate, deployed *modelconfig
 		MaxBatchSize:   int(deployed.GetMaxBatchSize()),
 		QueueDelay:     time.Duration(deployed.GetDynamicBatching().GetMaxQueueDelayMicroseconds()) * time.Microsecond,
 	}
+	if b := deployed.GetBackend(); b != "" && b != modelconfig.Backend {
+		s.IntraOpThreads = -1 // the backend's own matter
+	}
 	if v, ok := candidate.Get(search.KnobRuntime); ok {
 		s.Runtime = string(v)
 	}

@@ -20,6 +20,7 @@ import (
 	"tuner/internal/words"
 	"tuner/report/formats"
 	"tuner/spec"
+	"tuner/spec/draft"
 	"tuner/spec/mixture"
 )
 
@@ -89,7 +90,7 @@ func (s *server) runArguments(in startIn) (args []string, output string, budget 
 	if err != nil {
 		return nil, "", 0, err
 	}
-	output, err = s.roots.Folder(cmp.Or(in.Output, filepath.Join("out", spec.NewStarter(model).Name)))
+	output, err = s.roots.Folder(cmp.Or(in.Output, filepath.Join("out", draft.NewStarter(model).Name)))
 	if err != nil {
 		return nil, "", 0, err
 	}
@@ -152,7 +153,7 @@ func (s *server) profile(named string) (spec.Profile, error) {
 		return spec.Profile{}, err
 	}
 	a := spec.Analyze{Path: path, Input: p.Output, Output: p.Output}
-	beside := filepath.Join(filepath.Dir(path), spec.AnalyzeName)
+	beside := filepath.Join(filepath.Dir(path), draft.AnalyzeName)
 	if _, err := os.Lstat(beside); !errors.Is(err, fs.ErrNotExist) {
 		if beside, err = s.roots.Find(beside); err == nil {
 			a, err = spec.ReadAnalyze(beside, formats.All().Words())

@@ -158,8 +158,8 @@ type ServerStats struct {
 
 // StageStats is the change of the statistics of a pipeline's stage.
 type StageStats struct {
-	Model  string      `json:"model"` // name under which the stage is served
-	Server ServerStats `json:"server"`
+	Model  string      `json:"model"`  // name under which the stage is served
+	Server ServerStats `json:"server"` // as the window's, of this stage
 }
 
 // BatchStat is the number of executions of a batch size, and the sum of their compute_infer.

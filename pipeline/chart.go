@@ -16,6 +16,7 @@ import (
 	"tuner/profile/campaign"
 	"tuner/report/formats"
 	"tuner/spec"
+	"tuner/spec/draft"
 )
 
 // chartDir is the folder of the chart's export in the output folder.
@@ -35,7 +36,7 @@ func (j job) chart(ctx context.Context, r analyze.Result) error {
 		_, found := r.Winner()
 		switch {
 		case !wanted:
-			return steps.Skip("%s leaves it out (formats: %s)", spec.AnalyzeName, spec.FormatHelm), nil
+			return steps.Skip("%s leaves it out (formats: %s)", draft.AnalyzeName, spec.FormatHelm), nil
 		case !found: // an earlier chart is removed, like the repository
 			return steps.Skip("%s", unfoundText(r)), removeChart(dir)
 		}
@@ -100,7 +101,7 @@ func checkChart(dir string) error {
 	if err != nil || why == "" {
 		return err
 	}
-	return exit.Usagef("cannot replace or remove the chart %q: %s; move it away, or leave %s out of the formats in %s", dir, why, spec.FormatHelm, spec.AnalyzeName)
+	return exit.Usagef("cannot replace or remove the chart %q: %s; move it away, or leave %s out of the formats in %s", dir, why, spec.FormatHelm, draft.AnalyzeName)
 }
 
 // NoteOldChart prints a note if the chart in an output folder belongs to another result. The last

@@ -29,6 +29,7 @@ import (
 	"tuner/profile/campaign"
 	"tuner/profile/starter"
 	"tuner/spec"
+	"tuner/spec/draft"
 )
 
 // modelConversion is the first step. It makes a servable model file if the user's file is not ONNX
@@ -95,7 +96,7 @@ func (c modelConversion) ofFramework(of framework.Framework) (modelConversion, e
 	if c.foreign, err = c.Foreign(of); err != nil {
 		return c, err
 	}
-	c.setOutput(spec.NewStarter(conversion.ExportPath(c.Model, "")).Name)
+	c.setOutput(draft.NewStarter(conversion.ExportPath(c.Model, "")).Name)
 	c.target = conversion.ExportPath(c.Model, c.dir)
 	sum, err := framework.Digest(c.Model)
 	if err != nil {
@@ -146,7 +147,7 @@ func (c modelConversion) checkFiles(log *steps.Log) error {
 // checkProfile refuses a folder whose profile is about another model, before the record of its
 // steps describes this model.
 func (c modelConversion) checkProfile() error {
-	path := filepath.Join(c.dir, spec.ProfileName)
+	path := filepath.Join(c.dir, draft.ProfileName)
 	if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
@@ -202,7 +203,7 @@ func (c modelConversion) served(ctx context.Context, path string) (starter.Model
 // reportFailure writes the reports of a run that failed in the first step. Such a run has no
 // profile yet, unless an earlier run wrote one.
 func (c modelConversion) reportFailure(log *steps.Log) error {
-	a, err := analysisOf(c.Messages, spec.Profile{Path: filepath.Join(c.dir, spec.ProfileName), Output: c.dir})
+	a, err := analysisOf(c.Messages, spec.Profile{Path: filepath.Join(c.dir, draft.ProfileName), Output: c.dir})
 	if err != nil {
 		return err
 	}

@@ -18,6 +18,7 @@ import (
 	"tuner/profile/starter"
 	"tuner/report/formats"
 	"tuner/spec"
+	"tuner/spec/draft"
 )
 
 // writeFiles writes the profile.yaml and analyze.yaml of a request for a served model, if they do
@@ -73,8 +74,8 @@ func writeFiles(r Request, name string, model starter.Model, dir string) (path s
 }
 
 // sayExamples prints which sizes and texts of requests are examples.
-func sayExamples(messages io.Writer, s spec.Starter) {
-	sized := slices.DeleteFunc(s.Examples(), func(e spec.StarterShape) bool { return e.Dims == nil })
+func sayExamples(messages io.Writer, s draft.Starter) {
+	sized := slices.DeleteFunc(s.Examples(), func(e draft.StarterShape) bool { return e.Dims == nil })
 	if len(sized) > 0 {
 		fmt.Fprintf(messages, "sizes of symbolic dimensions are examples, and the figures depend on them: %s; set yours with --shape, or give rows with --data\n", shapesText(sized))
 	}
@@ -84,7 +85,7 @@ func sayExamples(messages io.Writer, s spec.Starter) {
 }
 
 // shapesText lists shapes with reasons: "ids [128] (a text of 128 tokens)".
-func shapesText(shapes []spec.StarterShape) string {
+func shapesText(shapes []draft.StarterShape) string {
 	parts := make([]string, len(shapes))
 	for i, s := range shapes {
 		parts[i] = fmt.Sprintf("%s %v", s.Input, s.Dims)
@@ -108,7 +109,7 @@ func missingFiles(files []starter.File) ([]starter.File, error) {
 			continue
 		case err != nil:
 			return nil, exit.Usagef("cannot read %q: %v", f.Path, durable.Cause(err))
-		case filepath.Base(f.Path) != spec.ProfileName:
+		case filepath.Base(f.Path) != draft.ProfileName:
 			continue
 		}
 		different, isOtherEnd, err := compareProfiles(f.Path, there, f.Text)
@@ -166,7 +167,7 @@ func compareProfiles(path string, there, asked []byte) (different []string, isOt
 // analysisOf reads the analyze.yaml beside a profile. If the file is missing or belongs to another
 // campaign, it makes one.
 func analysisOf(messages io.Writer, p spec.Profile) (spec.Analyze, error) {
-	path := filepath.Join(filepath.Dir(p.Path), spec.AnalyzeName)
+	path := filepath.Join(filepath.Dir(p.Path), draft.AnalyzeName)
 	if _, err := os.Lstat(path); err == nil {
 		a, err := spec.ReadAnalyze(path, formats.All().Words())
 		if err != nil || isSamePath(a.Input, p.Output) {

@@ -31,13 +31,14 @@ import (
 	"tuner/runner/meter"
 	"tuner/runner/target"
 	"tuner/spec"
+	"tuner/spec/draft"
 )
 
 // Request describes a run and its outputs. Either Model or Profile is set.
 type Request struct {
 	Model  string             // the user's file or folder
 	Dir    string             // the output folder; "": out/NAME
-	Wish   spec.Wish          // content of the model's profile; nil precisions: those that are worth a try (recipe.Choose)
+	Wish   draft.Wish          // content of the model's profile; nil precisions: those that are worth a try (recipe.Choose)
 	Shapes map[string][]int64 // of a request, by input, without the batch dimension
 	// Foreign describes a framework's model by what is not in its file: permissions, operator set,
 	// for some also inputs and outputs. It is not called for other models.
@@ -241,7 +242,7 @@ func (j job) answer(ctx context.Context, r analyze.Result, outcome profile.Outco
 }
 
 // checkGoal refuses an objective that this machine cannot measure.
-func checkGoal(w spec.Wish) error {
+func checkGoal(w draft.Wish) error {
 	if w.Objective == "" {
 		return nil
 	}

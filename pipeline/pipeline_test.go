@@ -33,6 +33,7 @@ import (
 	"tuner/profile/starter"
 	"tuner/search"
 	"tuner/spec"
+	"tuner/spec/draft"
 )
 
 // TestMain answers nothing where tuner asks itself about ONNX Runtime: this binary has no verbs.
@@ -44,9 +45,9 @@ func TestMain(m *testing.M) {
 }
 
 // wishOf returns the wish from flags of `tuner run`.
-func wishOf(t *testing.T, flags ...string) spec.Wish {
+func wishOf(t *testing.T, flags ...string) draft.Wish {
 	t.Helper()
-	w := spec.Wish{Precisions: []string{recipe.Original, "int8"}}
+	w := draft.Wish{Precisions: []string{recipe.Original, "int8"}}
 	for _, flag := range flags {
 		name, value, _ := strings.Cut(flag, "=")
 		switch name {
@@ -109,14 +110,14 @@ func TestRunKeepsItsFiles(t *testing.T) {
 	write := func(flags ...string) error {
 		t.Helper()
 		path, _, err := writeFiles(Request{Wish: wishOf(t, flags...), Messages: &said}, "words", opened, out)
-		if want := filepath.Join(out, spec.ProfileName); err == nil && path != want {
+		if want := filepath.Join(out, draft.ProfileName); err == nil && path != want {
 			t.Errorf("the profile is %q, want %q", path, want)
 		}
 		return err
 	}
 	text := func() string {
 		t.Helper()
-		content, err := os.ReadFile(filepath.Join(out, spec.ProfileName))
+		content, err := os.ReadFile(filepath.Join(out, draft.ProfileName))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -125,7 +126,7 @@ func TestRunKeepsItsFiles(t *testing.T) {
 	if err := write("--p99=30ms", "--budget=5m"); err != nil {
 		t.Fatal(err)
 	}
-	p := readProfileAt(t, filepath.Join(out, spec.ProfileName))
+	p := readProfileAt(t, filepath.Join(out, draft.ProfileName))
 	if p.Output != out || p.Model.Path != model || p.Model.Config != "" || p.Search.Budget.Time != 5*time.Minute || len(p.Goal.Constraints) != 1 {
 		t.Errorf("profile %+v", p)
 	}
@@ -136,8 +137,8 @@ func TestRunKeepsItsFiles(t *testing.T) {
 		t.Errorf("it said %q", &said)
 	}
 	edited := "# mine\n" + text()
-	writeText(t, filepath.Join(out, spec.ProfileName), edited, 0o600)
-	writeText(t, filepath.Join(out, spec.AnalyzeName), "input: .\ntop: 1\n", 0o600)
+	writeText(t, filepath.Join(out, draft.ProfileName), edited, 0o600)
+	writeText(t, filepath.Join(out, draft.AnalyzeName), "input: .\ntop: 1\n", 0o600)
 	if err := write("--p99=30ms", "--budget=5m"); err != nil || text() != edited {
 		t.Errorf("the same again: %v, file changed %t", err, text() != edited)
 	}
@@ -146,32 +147,32 @@ func TestRunKeepsItsFiles(t *testing.T) {
 			t.Errorf("%v: error %v, file changed %t", other, err, text() != edited)
 		}
 	}
-	if err := write("--p99=30ms", "--budget=9m"); err != nil || readProfileAt(t, filepath.Join(out, spec.ProfileName)).Search.Budget.Time != 9*time.Minute {
+	if err := write("--p99=30ms", "--budget=9m"); err != nil || readProfileAt(t, filepath.Join(out, draft.ProfileName)).Search.Budget.Time != 9*time.Minute {
 		t.Errorf("another budget: %v", err)
 	}
 	for flag, want := range map[string]float64{"--until=5%": 0.05, "--until=2%": 0.02} {
-		if err := write("--p99=30ms", "--budget=9m", flag); err != nil || readProfileAt(t, filepath.Join(out, spec.ProfileName)).Search.Until != want {
+		if err := write("--p99=30ms", "--budget=9m", flag); err != nil || readProfileAt(t, filepath.Join(out, draft.ProfileName)).Search.Until != want {
 			t.Errorf("%s: %v", flag, err)
 		}
 	}
-	if analysis, err := os.ReadFile(filepath.Join(out, spec.AnalyzeName)); err != nil || string(analysis) != "input: .\ntop: 1\n" {
+	if analysis, err := os.ReadFile(filepath.Join(out, draft.AnalyzeName)); err != nil || string(analysis) != "input: .\ntop: 1\n" {
 		t.Errorf("analyze.yaml is %q, %v", analysis, err)
 	}
 	// Another output folder counts as something else.
 	before := text()
 	elsewhere := regexp.MustCompile(`(?m)^output: .*$`).ReplaceAllString(before, "output: elsewhere")
-	writeText(t, filepath.Join(out, spec.ProfileName), elsewhere, 0o600)
+	writeText(t, filepath.Join(out, draft.ProfileName), elsewhere, 0o600)
 	if err := write("--p99=30ms", "--budget=9m"); exit.CodeOf(err) != exit.Usage || !strings.Contains(err.Error(), "describes another run") || text() != elsewhere {
 		t.Errorf("another output: error %v, file changed %t", err, text() != elsewhere)
 	}
-	writeText(t, filepath.Join(out, spec.ProfileName), before, 0o600)
+	writeText(t, filepath.Join(out, draft.ProfileName), before, 0o600)
 	// The user's additions to the accuracy section are kept with another budget.
 	mine := text() + "accuracy: {rows: 8}\n"
-	writeText(t, filepath.Join(out, spec.ProfileName), mine, 0o600)
+	writeText(t, filepath.Join(out, draft.ProfileName), mine, 0o600)
 	if err := write("--p99=30ms", "--budget=5m"); exit.CodeOf(err) != exit.Usage || text() != mine {
 		t.Errorf("another budget of an edited file: error %v", err)
 	}
-	writeText(t, filepath.Join(out, spec.ProfileName), "model: [", 0o600)
+	writeText(t, filepath.Join(out, draft.ProfileName), "model: [", 0o600)
 	if err := write(); exit.CodeOf(err) != exit.Usage || !strings.Contains(err.Error(), "not valid YAML") {
 		t.Errorf("a broken profile: %v", err)
 	}
@@ -196,7 +197,7 @@ func TestRunReadsTheModelOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	path, _, err := writeFiles(r, c.name, served, c.dir)
-	if err != nil || path != filepath.Join(out, spec.ProfileName) {
+	if err != nil || path != filepath.Join(out, draft.ProfileName) {
 		t.Errorf("wrote %q, %v", path, err)
 	}
 }
@@ -246,7 +247,7 @@ func TestAnalysisBesideTheProfile(t *testing.T) {
 	check := func(text string, top int, said string) {
 		t.Helper()
 		if text != "" {
-			writeText(t, filepath.Join(dir, spec.AnalyzeName), text, 0o600)
+			writeText(t, filepath.Join(dir, draft.AnalyzeName), text, 0o600)
 		}
 		var err bytes.Buffer
 		a, failure := analysisOf(&err, p)
@@ -266,7 +267,7 @@ func TestAnalysisBesideTheProfile(t *testing.T) {
 	}
 	check("input: out\ntop: 6\n", 6, "")
 	check("input: elsewhere\ntop: 7\n", 3, "analyze.yaml belongs to another campaign")
-	writeText(t, filepath.Join(dir, spec.AnalyzeName), "input: out\ntop: many\n", 0o600)
+	writeText(t, filepath.Join(dir, draft.AnalyzeName), "input: out\ntop: many\n", 0o600)
 	if _, err := analysisOf(io.Discard, p); exit.CodeOf(err) != exit.Usage {
 		t.Errorf("error %v, want exit code 2", err)
 	}
@@ -318,7 +319,7 @@ func TestRunReplacesNoModel(t *testing.T) {
 	made.Key = "a"
 	check("our own, measured", log(made), "")
 
-	profileAt := filepath.Join(dir, spec.ProfileName)
+	profileAt := filepath.Join(dir, draft.ProfileName)
 	writeText(t, profileAt, "model: net.onnx\n", 0o600)
 	check("with its profile", log(made), "")
 	writeText(t, profileAt, "model: other.onnx\n", 0o600)

@@ -33,22 +33,26 @@ type Engines struct {
 	largest  map[footprint]runner.Batches     // requests of footprints
 	variants map[string]modelrepo.Variant     // by precision
 	memory   map[string]int64                 // largest memory of an engine in bytes, by pool
-	parts    []*Engines                       // several models: the jobs of each alone, in the setup's order
+	parts    []*Engines                       // several models, or stages: the jobs of each alone, in the setup's order
 	groups   map[string]modelrepo.Group       // several models: by the digests of their variants
 }
 
 // NewEngines prepares the measurement of a campaign's trials on r, and of its final trials on
-// finals (nil: also on r). requests are those of the model, or of each of several in the order of the
-// setup's parts.
+// finals (nil: also on r). requests are those of the model or the pipeline, or of each of several models in
+// the order of the setup's parts.
 func NewEngines(setup Setup, r, finals *runner.Runner, requests ...runner.Requests) *Engines {
 	e := &Engines{setup: setup, runner: r, finals: finals, requests: map[search.Value]runner.Requests{}, batches: map[served]runner.Batches{},
 		largest: map[footprint]runner.Batches{}, variants: map[string]modelrepo.Variant{}, memory: map[string]int64{}, groups: map[string]modelrepo.Group{}}
-	if !setup.IsSeveral() {
+	isOne := !setup.IsSeveral() || setup.Profile.IsPipeline()
+	if isOne && len(requests) > 0 { // a stage has none
 		e.requests[search.NoPadding] = requests[0]
-		return e
 	}
 	for i, part := range setup.Parts {
-		e.parts = append(e.parts, NewEngines(part, nil, nil, requests[i]))
+		if isOne {
+			e.parts = append(e.parts, NewEngines(part, nil, nil))
+		} else {
+			e.parts = append(e.parts, NewEngines(part, nil, nil, requests[i]))
+		}
 	}
 	return e
 }
@@ -92,7 +96,10 @@ func (e *Engines) checkFile(c search.Candidate) error {
 			return err
 		}
 	}
-	if len(e.parts) > 0 {
+	switch {
+	case e.setup.Profile.IsPipeline():
+		c = search.Candidate{}
+	case len(e.parts) > 0:
 		return nil
 	}
 	f, err := e.file(c)
@@ -129,7 +136,10 @@ func (e *Engines) job(trial search.Trial) (runner.Job, error) {
 
 // modelJob returns what a trial's job has of the model, or of several.
 func (e *Engines) modelJob(trial search.Trial) (runner.Job, error) {
-	if len(e.parts) > 0 {
+	switch {
+	case e.setup.Profile.IsPipeline():
+		return e.pipelineJob(trial)
+	case len(e.parts) > 0:
 		return e.partJobs(trial)
 	}
 	config, err := knobs.Apply(e.setup.Subject.Config, trial.Candidate)

@@ -33,6 +33,7 @@ func FactsOf(s Subject, host hostinfo.Host) search.Facts {
 		Base:             base,
 		GPUs:             gpus,
 		Trace:            sampled(s.Trace),
+		IsForeign:        len(s.Files) > 0 && s.Files[0].Source.Path == "",
 		Mix:              searched(s.Mix),
 		Padded:           padded,
 	}

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"tuner/internal/durable"
+	"tuner/model/modelrepo"
 	"tuner/model/onnx"
 )
 
@@ -45,6 +46,13 @@ func (f File) CheckUnchanged() error {
 	}
 	if len(touched) == 0 {
 		return nil
+	}
+	if f.Source.Path == "" {
+		if same, err := modelrepo.Folder(f.Source.Folder); err == nil && same.Digest == f.Source.Digest {
+			return nil
+		}
+		return &InputError{fmt.Errorf("files of the model %q were changed or replaced during the measurements, so they end; "+
+			"put the old ones back and run the same command to resume, or measure the new ones into another output folder", f.Source.Folder)}
 	}
 	model, err := onnx.Read(f.Source.Path)
 	if err == nil {

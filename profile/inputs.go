@@ -138,6 +138,11 @@ func newMaker(p spec.Profile, s Subject) (*maker, error) {
 		if err != nil {
 			return nil, &InputError{err}
 		}
+		for i, in := range derived {
+			if v, has := s.Values[in.Name]; has && v.Type == in.Type {
+				derived[i].Distribution, derived[i].Range, derived[i].Reason = v.Distribution, v.Range, v.Reason
+			}
+		}
 		m.derived = append(m.derived, derived)
 		if s.Rows != nil {
 			m.parts = append(m.parts, s.Rows.part(shape))

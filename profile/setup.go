@@ -1,6 +1,7 @@
 package profile
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -45,7 +46,8 @@ type Setup struct {
 	// Processors are those that several models divide among them; nil if they share all.
 	Processors *isolation.Machine
 	// Parts are several models, each as a setup of it alone: Profile, Subject, Facts, Runtime,
-	// Variants and Data. The setup itself then has no Subject, Variants and Data.
+	// Variants and Data. The setup itself then has no Subject, Variants and Data. Those of a pipeline are its
+	// stages, and Subject is the pipeline.
 	Parts []Setup
 }
 
@@ -75,6 +77,16 @@ func (s Setup) WithParts(list []Variants) Setup {
 	for i, v := range list {
 		s.Parts[i] = s.Parts[i].With(v)
 		s.Facts.Parts[s.Parts[i].Subject.Name] = s.Parts[i].Facts
+	}
+	return s
+}
+
+// In returns the setup with another output folder.
+func (s Setup) In(folder string) Setup {
+	s.Profile.Output = folder
+	s.Parts = slices.Clone(s.Parts)
+	for i := range s.Parts {
+		s.Parts[i].Profile.Output = folder
 	}
 	return s
 }
@@ -127,7 +139,7 @@ func (s Setup) header(now time.Time) (journal.Header, error) {
 		}
 		h.Parts = append(h.Parts, own)
 	}
-	if s.IsSeveral() {
+	if s.IsSeveral() && !s.Profile.IsPipeline() {
 		return h, nil
 	}
 	own, err := s.part()
@@ -155,7 +167,7 @@ func (s Setup) part() (journal.ModelPart, error) {
 		Requests: s.Subject.Rows.record(), Mix: journal.NewMix(s.Subject.Mix),
 	}
 	for _, f := range s.Subject.Files {
-		p.Models = append(p.Models, journal.ModelFile{Precision: f.Precision, Path: f.Source.Path, SHA256: f.Source.Digest, Bytes: f.Bytes})
+		p.Models = append(p.Models, journal.ModelFile{Precision: f.Precision, Path: cmp.Or(f.Source.Path, f.Source.Folder), SHA256: f.Source.Digest, Bytes: f.Bytes})
 	}
 	return p, nil
 }

@@ -36,6 +36,9 @@ type Subject struct {
 	Rows      *Rows           // rows from which requests are drawn; nil: random values
 	Mix       mix.Mix         // kinds of requests; nil: all have one shape
 	Trace     *arrivals.Trace // of the arrivals; nil without one
+	// Values say how random values are made, by input, where the model's file does not say it: of a pipeline,
+	// as the stages take them
+	Values map[string]inputs.Input
 	// Padded has the kinds of the mix as the server gets them, by the values of the knob padding
 	Padded map[search.Value]mix.Mix
 }

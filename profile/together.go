@@ -92,6 +92,13 @@ func (e *Engines) group(c search.Candidate) (string, error) {
 		}
 		variants, digests = append(variants, v), append(digests, v.Digest)
 	}
+	if e.setup.Profile.IsPipeline() {
+		v, err := e.variant(search.Candidate{})
+		if err != nil {
+			return "", err
+		}
+		variants, digests = append(variants, v), append(digests, v.Digest)
+	}
 	key := strings.Join(digests, " ")
 	if g, ok := e.groups[key]; ok {
 		return g.Dir, nil

@@ -97,8 +97,11 @@ func measuredModel(r analyze.Result, precision string) (modelrepo.Source, error)
 		return modelrepo.Source{}, fmt.Errorf("the journal names no model file for precision %q", precision)
 	}
 	path, err := modelFile(r, file)
-	if err != nil {
+	switch {
+	case err != nil:
 		return modelrepo.Source{}, err
+	case isFolder(path):
+		return measuredFolder(file)
 	}
 	model, err := onnx.Read(path)
 	if err != nil {
@@ -154,4 +157,23 @@ func withoutMissing(r analyze.Result, names []string) ([]string, error) {
 		}
 	}
 	return names, nil
+}
+
+// isFolder reports whether a model of the journal is its folder: that of another backend, or of a pipeline.
+func isFolder(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.IsDir()
+}
+
+// measuredFolder returns a model without an ONNX file, and verifies that its files are the measured ones.
+func measuredFolder(file journal.ModelFile) (modelrepo.Source, error) {
+	source, err := modelrepo.Folder(file.Path)
+	if err != nil {
+		return modelrepo.Source{}, &InputError{err}
+	}
+	if source.Digest != file.SHA256 {
+		return modelrepo.Source{}, &InputError{fmt.Errorf("files in %q changed since they were measured (their digest was %s, and is now %s); "+
+			"put the old ones back, or profile the new ones into another output folder", file.Path, file.SHA256, source.Digest)}
+	}
+	return source, nil
 }

@@ -58,7 +58,7 @@ func writeOptimum(dir string, r analyze.Result, names []string) ([]string, error
 // optimalConfigs lists the winner's config.pbtxt with its location. Of several models each has its
 // file in a folder of its name, and the location is the folder of all.
 func optimalConfigs(dir string, r analyze.Result) []File {
-	if len(r.Models) == 0 {
+	if len(r.Served()) == 0 {
 		config := filepath.Join(configDir, configName)
 		return []File{
 			{config, func(w io.Writer) error { return WriteConfig(w, r) }},
@@ -134,7 +134,7 @@ func WriteRepository(dir string, r analyze.Result) error {
 	if !ok {
 		return errors.New("cannot write the model repository: no configuration satisfies the constraints")
 	}
-	if len(r.Models) == 0 {
+	if len(r.Served()) == 0 {
 		return writeModel(dir, r, best)
 	}
 	for _, m := range r.OfEach() {
@@ -184,6 +184,9 @@ func writeModel(dir string, r analyze.Result, best analyze.Config) error {
 // the size of an input is unknown, or if it takes no zeros, it adds none, and unwarmed says why: a
 // server does not load a model whose warm-up fails.
 func deployable(r analyze.Result, c analyze.Config) (config *modelconfig.Config, unwarmed string, err error) {
+	if file, ok := r.Header.File(c.Setup.Precision); ok && isFolder(file.Path) {
+		return c.Deployed, "", nil // what another backend takes is not known, and a pipeline has no instances
+	}
 	var samples []modelrepo.Sample
 	values := acceptedValues(r, c)
 	batches := c.Deployed.GetMaxBatchSize() > 0
@@ -293,12 +296,12 @@ func removeStale(dir string, r analyze.Result) error {
 	if err := os.Remove(filepath.Join(dir, locationName)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("cannot remove the outdated optimum: %w", err)
 	}
-	for _, m := range r.Models {
+	for _, m := range r.Served() {
 		if err := removeStaleModel(dir, filepath.Join(configDir, m.Header.Model, configName), m.Header.Model); err != nil {
 			return err
 		}
 	}
-	if len(r.Models) > 0 {
+	if len(r.Served()) > 0 {
 		return nil
 	}
 	return removeStaleModel(dir, filepath.Join(configDir, configName), r.Header.Model)

@@ -10,14 +10,14 @@ import (
 	"tuner/measure"
 	"tuner/report/formats"
 	"tuner/report/reporttest"
-	"tuner/spec"
+	"tuner/spec/plots"
 )
 
 // The charts that a file asks for come in addition to the usual ones. Charts with the same axes
 // differ only in the title and in the points left out.
 func TestPlotsOfTheUser(t *testing.T) {
 	t.Parallel()
-	r := reporttest.Ranked(t, reporttest.Typical(t), analyze.Options{Plots: []spec.Plot{
+	r := reporttest.Ranked(t, reporttest.Typical(t), analyze.Options{Plots: []plots.Plot{
 		{Name: "mine", Title: "Throughput against p99 latency", X: measure.LatencyP99, Y: measure.Throughput},
 		{Name: "load", Y: measure.LatencyP99, IsMonotonic: true},
 	}})

@@ -135,6 +135,10 @@ func (s Space) Part(model string) (Part, bool) {
 // IsSeveral reports whether the space is that of several models.
 func (s Space) IsSeveral() bool { return len(s.Parts) > 0 }
 
+// IsPipeline reports whether the space is that of the stages of a pipeline: models that all get the load
+// of one, which calls them.
+func (s Space) IsPipeline() bool { return s.IsSeveral() && s.Load.Mix.IsZero() }
+
 // base returns a knob's value in the default configuration, as Facts.base does.
 func (s Space) base(name string) (Value, bool) {
 	if !s.IsSeveral() {
@@ -180,4 +184,16 @@ func (s Space) canonicalParts(raw Candidate) (c Candidate, illegal string) {
 		c.settings = append(c.settings, own.named(p.Model)...)
 	}
 	return c, ""
+}
+
+// Movable returns a space with at least one knob: a model without knobs has its default configuration,
+// written as the number of its instances.
+func Movable(s Space) Space {
+	if len(s.Knobs) > 0 {
+		return s
+	}
+	count := IntValue(s.Facts.Instances(Candidate{}))
+	s.Knobs = []Knob{{Name: KnobInstanceCount, Scope: ScopePool, Values: []Value{count}}}
+	s.Facts.Base = map[string]Value{KnobInstanceCount: count}
+	return s
 }

@@ -15,7 +15,7 @@ type Space struct {
 	Knobs []Knob
 	Load  LoadAxis
 	Facts Facts
-	// Parts are the spaces of several models on one server (package joint). Knobs then has all their knobs,
+	// Parts are the spaces of several models on one server (package joint), or of the stages of a pipeline. Knobs then has all their knobs,
 	// and Facts the server's cores alone.
 	Parts []Part
 	// Server lists the knobs of the server of several models, the first of Knobs.
@@ -120,6 +120,10 @@ type Facts struct {
 	Unavailable map[string]string
 	// Assigned describes, for people, the model's nodes that each execution provider took.
 	Assigned map[string]string `json:",omitempty"`
+	// After names the stages of a pipeline whose answers this stage needs.
+	After []string `json:",omitempty"`
+	// IsForeign: another backend than ONNX Runtime's serves the model, so there is no session to tune.
+	IsForeign bool `json:",omitempty"`
 	// Runtimes lists the ONNX Runtime builds of the knob runtime, the default's first; empty for a
 	// single one.
 	Runtimes   []RuntimeFacts `json:",omitempty"`
@@ -167,9 +171,18 @@ type Rejection struct {
 // the axis's client batch. Every instance then has a full batch at work and another one waiting: 2
 // · max_batch_size · instances inferences in flight (Model Analyzer's formula).
 //
-// Of several models it is the scale 1, at which their traffic is the profile's.
+// Of several models it is the scale 1, at which their traffic is the profile's. Of a pipeline it is the
+// largest of its stages'.
 func (s Space) Knee(c Candidate) float64 {
-	if s.IsSeveral() {
+	switch {
+	case s.IsPipeline():
+		most := 0.0
+		for _, p := range s.Parts {
+			p.Space.Load.BatchSize = s.Load.BatchSize
+			most = max(most, p.Space.Knee(c.Of(p.Model)))
+		}
+		return most
+	case s.IsSeveral():
 		return 1
 	}
 	return float64(2*s.MaxBatch(c)*s.Facts.Instances(c)) / float64(max(s.Load.BatchSize, 1))

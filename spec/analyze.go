@@ -8,6 +8,7 @@ import (
 	"tuner/search"
 	"tuner/spec/document"
 	"tuner/spec/goals"
+	"tuner/spec/plots"
 )
 
 // Analyze is an analyze.yaml with its defaults filled in. It is immutable. File names are relative
@@ -26,9 +27,9 @@ type Analyze struct {
 	At          *At                 // nil: the mode's, see ComparedAt
 	Formats     []string            // formats to write: some of the Format constants, in the file's order
 	CSV         CSVFiles
-	Plots       []Plot   // in addition to the usual ones
-	Shared      bool     // Output may also hold other files, like Model Analyzer's export path
-	Configs     []string // names of reported configurations, besides the default; nil: all
+	Plots       []plots.Plot // in addition to the usual ones
+	Shared      bool         // Output may also hold other files, like Model Analyzer's export path
+	Configs     []string     // names of reported configurations, besides the default; nil: all
 }
 
 // The forms of the optimum among the formats. Package report/formats has the list of all formats.
@@ -120,7 +121,7 @@ func analyzeFields(a *Analyze, formats []string) []document.Field {
 		{Name: "mode", Read: func(v document.Value) { setWord(v, &a.Mode, modes()) }},
 		{Name: "rank", Read: func(v document.Value) { setWord(v, &a.Rank, ranks()) }},
 		{Name: "at", Read: func(v document.Value) { at(v, &a.At) }},
-		{Name: "plots", Read: func(v document.Value) { a.Plots = plots(v) }},
+		{Name: "plots", Read: func(v document.Value) { a.Plots = plots.Read(v) }},
 		{Name: "inference_output_fields", Read: columns(&a.CSV.Inference.Columns, InferenceFields(), BackendParameter)},
 		{Name: "gpu_output_fields", Read: columns(&a.CSV.GPU.Columns, GPUFields(), "")},
 		{Name: "server_output_fields", Read: columns(&a.CSV.Server.Columns, ServerFields(), "")},

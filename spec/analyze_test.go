@@ -9,6 +9,7 @@ import (
 	"tuner/measure"
 	"tuner/search"
 	"tuner/spec/goals"
+	"tuner/spec/plots"
 )
 
 // allFormats returns the program's formats.
@@ -55,7 +56,7 @@ formats: [csv, table]
 		Confidence:  0.9, Top: 5, Mode: ModeOnline, Rank: RankScore, At: &At{Load: measure.Load{Concurrency: 8}},
 		CSV: CSVFiles{Inference: CSVFile{Columns: []string{"perf_latency_p95", "model_name", "backend_parameter/intra_op_thread_count"}},
 			GPU: CSVFile{Columns: []string{"gpu_uuid"}}, Server: CSVFile{Columns: []string{"gpu_power_usage"}}},
-		Plots:   []Plot{{Name: "mine", Title: "Mine", X: "latency_p95", Y: measure.Throughput, IsMonotonic: true}, {Name: "load", Y: measure.GPUPower}},
+		Plots:   []plots.Plot{{Name: "mine", Title: "Mine", X: "latency_p95", Y: measure.Throughput, IsMonotonic: true}, {Name: "load", Y: measure.GPUPower}},
 		Formats: []string{"csv", "table"}})
 }
 

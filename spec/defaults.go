@@ -2,9 +2,11 @@ package spec
 
 import (
 	"path/filepath"
+	"strings"
 	"time"
 
 	"tuner/measure"
+	"tuner/model/modelconfig"
 	"tuner/model/precision/recipe"
 	"tuner/search"
 	"tuner/search/plan"
@@ -40,7 +42,7 @@ func analyzeDefaults() Analyze {
 // defaulted sets the values that follow from other fields.
 func (p Profile) defaulted() Profile {
 	if p.Name == "" {
-		p.Name = nameOf(p.Model.Path)
+		p.Name = NameOf(p.Model.Path)
 	}
 	if p.Output == "" {
 		p.Output = document.RelativeTo(p.Path, filepath.Join("out", p.Name))
@@ -55,3 +57,14 @@ func (p Profile) defaulted() Profile {
 	}
 	return p
 }
+
+// NameOf returns the default served name of a model: that of its file or folder.
+func NameOf(model string) string {
+	return modelconfig.ServableName(strings.TrimSuffix(filepath.Base(model), ".onnx"))
+}
+
+// DefaultThreads and DefaultInstances are the values of these knobs in a space for a number of cores.
+func DefaultThreads(cores int) []int { return powers(max(1, cores)) }
+
+// DefaultInstances: see DefaultThreads.
+func DefaultInstances(cores int) []int { return upTo(min(mostDefaultInstances, max(1, cores))) }

@@ -106,7 +106,7 @@ func ParseGate(path string, text []byte) (Gate, error) {
 // defaulted sets the values that follow from other fields.
 func (g Gate) defaulted() Gate {
 	if g.Name == "" {
-		g.Name = nameOf(g.Candidate.Model)
+		g.Name = NameOf(g.Candidate.Model)
 	}
 	if g.Output == "" {
 		g.Output = document.RelativeTo(g.Path, filepath.Join("out", g.Name+"-gate"))

@@ -37,9 +37,18 @@ func (p Profile) ModelNames() []string {
 	return mapped(p.Models, func(m Profile) string { return m.Name })
 }
 
-// isSeveral reports whether a file has the section models.
-func isSeveral(root document.Value) bool {
-	return slices.ContainsFunc(root.Keys(), func(key document.Value) bool { return key.Node.Value == modelsField })
+// OwnTraffic lists the names of several models that each have traffic of their own; none for one model, and
+// for the stages of a pipeline.
+func (p Profile) OwnTraffic() []string {
+	if p.IsPipeline() {
+		return nil
+	}
+	return p.ModelNames()
+}
+
+// hasField reports whether a file has a field.
+func hasField(root document.Value, name string) bool {
+	return slices.ContainsFunc(root.Keys(), func(key document.Value) bool { return key.Node.Value == name })
 }
 
 // ofModel lists fields that belong to a model of several.
@@ -165,19 +174,10 @@ func (r profileReader) ownModels(section document.Value) {
 
 // ownModel reads one model. The result is a profile of it alone.
 func (r profileReader) ownModel(key, v document.Value) (Profile, bool) {
-	name := key.Node.Value
-	if !search.IsModelName(name) {
-		key.Fail(document.Error{Problem: "cannot be the name of one of several models", Allowed: "letters, digits, _ and - (not first); no word that begins a knob, such as session or parameters"})
+	if !isName(key) {
 		return Profile{}, false
 	}
-	if _, isMetric := measure.Metric(name).Info(); isMetric || name == string(measure.Scale) {
-		key.Fail(document.Error{Problem: "collides with the metric of that name, since names stand before metrics", Hint: "choose another name"})
-		return Profile{}, false
-	}
-	m := profileDefaults()
-	m.Path, m.Name, m.Output = r.p.Path, name, r.p.Output
-	m.DeployTarget, m.Runner, m.Search = r.p.DeployTarget, r.p.Runner, r.p.Search
-	m.Goal = search.Goal{Objective: goals.Single(measure.Throughput)}
+	m := r.newModel(key.Node.Value)
 	m.Accuracy.Unchecked = isUnchecked(v)
 	own := profileReader{p: &m}
 	before := v.Mistakes()
@@ -196,8 +196,31 @@ func (r profileReader) ownModel(key, v document.Value) (Profile, bool) {
 		return Profile{}, false
 	}
 	m = m.defaulted()
-	m.Path = fmt.Sprintf("%s: %s.%s", r.p.Path, modelsField, name)
+	m.Path = fmt.Sprintf("%s: %s.%s", r.p.Path, modelsField, m.Name)
 	return m, true
+}
+
+// isName reports whether a key can name one of several models, and reports it if not.
+func isName(key document.Value) bool {
+	name := key.Node.Value
+	if !search.IsModelName(name) {
+		key.Fail(document.Error{Problem: "cannot be the name of one of several models", Allowed: "letters, digits, _ and - (not first); no word that begins a knob, such as session or parameters"})
+		return false
+	}
+	if _, isMetric := measure.Metric(name).Info(); isMetric || name == string(measure.Scale) {
+		key.Fail(document.Error{Problem: "collides with the metric of that name, since names stand before metrics", Hint: "choose another name"})
+		return false
+	}
+	return true
+}
+
+// newModel returns the profile of one of several models alone, before its fields are read.
+func (r profileReader) newModel(name string) Profile {
+	m := profileDefaults()
+	m.Path, m.Name, m.Output = r.p.Path, name, r.p.Output
+	m.DeployTarget, m.Runner, m.Search = r.p.DeployTarget, r.p.Runner, r.p.Search
+	m.Goal = search.Goal{Objective: goals.Single(measure.Throughput)}
+	return m
 }
 
 // misplacedOfModel reports fields of the server below a model.
@@ -297,6 +320,9 @@ func (p Profile) severalSpace(facts search.Facts) search.Space {
 	parts := mapped(p.Models, func(m Profile) search.Part {
 		return search.Part{Model: m.Name, Space: m.Space(facts.Parts[m.Name])}
 	})
+	if p.IsPipeline() {
+		return joint.Pipeline(parts, p.Load, facts)
+	}
 	s, err := joint.Space(parts, joint.Isolation(p.Isolation, len(p.Models), facts.Cores), p.Scales, facts)
 	if err != nil {
 		panic("spec: " + err.Error()) // the reader has checked names and loads

@@ -47,6 +47,9 @@ type Profile struct {
 	Inputs   Inputs
 	Goal     search.Goal
 	Accuracy Accuracy
+	// Pipeline is the folder of a model that calls others: an ensemble, or a model with business logic of
+	// its own. Models are then its stages, and Load, Inputs and Goal are its own. "": none.
+	Pipeline string
 	// Models are several models on one server, each as a profile of it alone: Name, Model, Knobs,
 	// Load with one level, Inputs, Accuracy, and the constraints of its own. Their Path is for messages.
 	// Empty for one model, which then is this profile's. Otherwise this profile has no Model, Knobs, Load
@@ -182,7 +185,10 @@ func readProfile(path string, d *document.Document, text []byte) (Profile, error
 	}
 	p.Accuracy.Unchecked = isUnchecked(root)
 	r := profileReader{p: &p}
-	if isSeveral(root) {
+	switch {
+	case hasField(root, pipelineField):
+		return r.readPipeline(d, root)
+	case hasField(root, modelsField):
 		return r.readSeveral(d, root)
 	}
 	r.check(root, root.Mapping(r.fields(), r.misplaced))
@@ -237,7 +243,8 @@ func (r profileReader) fields() []document.Field {
 		{Name: "constraints", Read: func(v document.Value) { r.p.Goal.Constraints = goals.Constraints(v, r.accuracyLimit) }},
 		{Name: "price", Read: func(v document.Value) { r.p.Goal.Price = goals.Price(v) }},
 		{Name: "accuracy", Read: r.accuracy},
-		{Name: modelsField, Read: func(document.Value) {}}, // read by several
+		{Name: pipelineField, Read: func(document.Value) {}}, // read by readPipeline
+		{Name: modelsField, Read: func(document.Value) {}},   // read by several
 		{Name: "scale", Read: func(v document.Value) { r.p.Scales = scale.Read(v) }},
 		{Name: "isolation", Read: r.isolation},
 	}

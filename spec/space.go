@@ -142,13 +142,18 @@ const (
 // defaultKnobs is the space of a profile without one: threads, instances and, for a model with a
 // batch dimension, batches. It has no threads if the default computes on GPUs, since they do not
 // matter there.
+//
+// A model of another backend has none: what its instances cost is not known, so they stay as they are.
 func defaultKnobs(facts search.Facts) []search.Knob {
+	if facts.IsForeign {
+		return nil
+	}
 	cores := max(1, facts.Cores)
 	knobs := []search.Knob{
-		{Name: search.KnobInstanceCount, Scope: search.ScopePool, Values: intValues(upTo(min(mostDefaultInstances, cores)))},
+		{Name: search.KnobInstanceCount, Scope: search.ScopePool, Values: intValues(DefaultInstances(cores))},
 	}
 	if !provider.OnGPU(string(facts.Base[search.KnobExecutionProvider])) {
-		threads := search.Knob{Name: search.KnobIntraOpThreads, Scope: search.ScopeEngine, Values: intValues(powers(cores))}
+		threads := search.Knob{Name: search.KnobIntraOpThreads, Scope: search.ScopeEngine, Values: intValues(DefaultThreads(cores))}
 		knobs = append([]search.Knob{threads}, knobs...)
 	}
 	if !facts.Batching {

@@ -99,6 +99,9 @@ func Parse(path string, text []byte, chosen *Chosen) ([]Model, error) {
 	if d.Best == "" {
 		return nil, exit.With(exit.Infeasible, fmt.Errorf("cannot export %q, since nothing satisfies the constraints: %s", path, d.Summary))
 	}
+	if len(d.Stages) > 0 {
+		return nil, exit.Usagef("cannot export %q: no target takes a pipeline with its stages yet; serve the folder repository beside it", path)
+	}
 	models, err := modelsOf(path, d, repository)
 	return models, exit.With(exit.Usage, err)
 }

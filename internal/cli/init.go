@@ -11,7 +11,7 @@ import (
 	"tuner/profile"
 	"tuner/profile/starter"
 	"tuner/report/formats"
-	"tuner/spec"
+	"tuner/spec/draft"
 )
 
 // initOptions are the flags of `tuner init`.
@@ -67,7 +67,7 @@ func runInit(ctx context.Context, con console, o initOptions, model string) erro
 }
 
 // printInit reports what was read and written, and the next commands.
-func printInit(con console, files []starter.File, s spec.Starter, subject profile.Subject) {
+func printInit(con console, files []starter.File, s draft.Starter, subject profile.Subject) {
 	fmt.Fprintf(con.out, "%s:\n", s.Name)
 	for _, in := range subject.Model.Inputs() {
 		fmt.Fprintf(con.out, "  input   %s\n", in)

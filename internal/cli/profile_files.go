@@ -21,6 +21,7 @@ import (
 	"tuner/spec"
 	"tuner/spec/edit"
 	"tuner/spec/modelanalyzer"
+	"tuner/spec/stages"
 )
 
 // profileFile is the content of -f: a profile of tuner's own, or the campaigns of Model Analyzer's
@@ -74,6 +75,10 @@ func readProfiles(ctx context.Context, con console, o profileOptions) (profileFi
 
 // parse reads a profile of tuner's own, with the fields that flags set.
 func (o profileOptions) parse(path string, text []byte) (spec.Profile, error) {
+	text, err := stages.Complete(path, text)
+	if err != nil {
+		return spec.Profile{}, err
+	}
 	p, err := spec.ParseProfile(path, text) // so that mistakes have the lines of the file
 	if err != nil || o.flags == (edit.Fields{}) {
 		return p, err
@@ -131,7 +136,10 @@ func foreignMachine(ctx context.Context) (modelanalyzer.Machine, error) {
 	if err != nil {
 		return modelanalyzer.Machine{}, fmt.Errorf("cannot find the working folder: %w", err)
 	}
-	m := modelanalyzer.Machine{Dir: dir, GPUs: len(hostinfo.Read(ctx).GPUs)}
+	m := modelanalyzer.Machine{Dir: dir, GPUs: len(hostinfo.Read(ctx).GPUs), Stages: func(folder string) []string {
+		names, _ := stages.Of(folder) // opening the model reports the error
+		return names
+	}}
 	if path, err := exec.LookPath(spec.DefaultServer); err == nil {
 		m.Server = path
 	}

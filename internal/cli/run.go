@@ -21,6 +21,7 @@ import (
 	"tuner/ort/addon"
 	"tuner/pipeline"
 	"tuner/spec"
+	"tuner/spec/draft"
 	"tuner/spec/document"
 	"tuner/spec/mixture"
 )
@@ -29,7 +30,7 @@ import (
 type runOptions struct {
 	file       string
 	dir        string
-	wish       spec.Wish
+	wish       draft.Wish
 	shapes     []string
 	mix        string
 	output     string

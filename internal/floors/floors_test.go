@@ -19,8 +19,8 @@ var allowed = map[string][]string{
 	"cmd/stage":           {"internal/cli", "ort/ortlib"},
 	"cmd/tuner":           {"internal/cli"},
 	"internal/cli":        {"*"},
-	"report":              {"spec/goals", "analyze", "pipeline/steps", "model/modelrepo", "model/modelconfig", "search", "search/verdict", "measure", "profile/journal", "spec", "measure/stats", "model/onnx", "model/precision/accuracy", "internal/plotstyle", "internal/terminal", "internal/parallel"}, // onnx: files and shapes of what is deployed
-	"report/result":       {"internal/hostinfo", "model/mix", "analyze", "profile/journal", "measure", "model/precision/accuracy", "search", "search/verdict", "pipeline/steps", "ort/addon"},                                                                                                               // data: what result.json is made of
+	"report":              {"analyze/bottleneck", "spec/goals", "analyze", "pipeline/steps", "model/modelrepo", "model/modelconfig", "search", "search/verdict", "measure", "profile/journal", "spec", "measure/stats", "model/onnx", "model/precision/accuracy", "internal/plotstyle", "internal/terminal", "internal/parallel"}, // onnx: files and shapes of what is deployed
+	"report/result":       {"analyze/bottleneck", "internal/hostinfo", "model/mix", "analyze", "profile/journal", "measure", "model/precision/accuracy", "search", "search/verdict", "pipeline/steps", "ort/addon"},                                                                                                               // data: what result.json is made of
 	"export":              {"search", "export/environment", "capacity", "capacity/autoscaler", "export/azuresize", "export/scaling", "export/monitoring", "export/tuned", "model/mix", "model/modelrepo", "measure", "search/verdict", "ort/addon", "internal/checksum"},
 	"export/tuned":        {"spec/goals", "report/result", "profile/journal", "model/mix", "model/modelrepo", "model/modelconfig", "measure", "search", "search/verdict", "internal/hostinfo", "ort/addon"}, // models of results: it knows no target; journal: servers, as result.json has them; search: places
 	"export/environment":  {"internal/telemetry", "ort/hugepages"},                                                                                                                                          // variables of a server: it knows no target
@@ -28,9 +28,9 @@ var allowed = map[string][]string{
 	"export/azuresize":    {},                                                                                                                                                                               // a table of facts
 	"export/monitoring":   {},                                                                                                                                                                               // figures in, rules and a dashboard out
 	"export/verify":       {"search", "search/verdict", "profile/journal", "measure/arrivals", "export", "runner", "model/modelrepo", "model/modelconfig", "measure", "engine/api", "model/onnx", "runner/payload", "profile", "profile/campaign", "model/precision", "spec", "ort/addon"},
-	"report/figures":      {"model/mix", "report/result", "analyze", "pipeline/steps", "search", "search/verdict", "measure", "profile/journal", "spec", "model/precision/accuracy", "internal/terminal"}, // words and tables: it knows no format
-	"report/data":         {"report", "report/csv", "report/figures", "analyze", "measure", "search", "spec/knobs", "internal/parallel"},                                                                  // spec/knobs: the values of all knobs
-	"report/html":         {"report", "report/figures", "analyze", "spec", "measure", "search", "search/verdict", "internal/webpage", "internal/parallel", "ort/addon"},                                   // search/verdict: the answer under other limits
+	"report/figures":      {"analyze/bottleneck", "model/mix", "report/result", "analyze", "pipeline/steps", "search", "search/verdict", "measure", "profile/journal", "spec", "model/precision/accuracy", "internal/terminal"}, // words and tables: it knows no format
+	"report/data":         {"report", "report/csv", "report/figures", "analyze", "measure", "search", "spec/knobs", "internal/parallel"},                                                                                        // spec/knobs: the values of all knobs
+	"report/html":         {"report", "report/figures", "analyze", "spec", "measure", "search", "search/verdict", "internal/webpage", "internal/parallel", "ort/addon"},                                                         // search/verdict: the answer under other limits
 	"ortsweep":            {"profile", "profile/campaign", "spec", "spec/knobs", "search", "runner", "model/modelrepo", "model/modelconfig", "profile/journal", "measure", "measure/stats", "model/onnx", "internal/plotstyle", "internal/terminal"},
 	"ortsweep/progress":   {"ortsweep", "ortsweep/race", "search", "measure", "internal/live", "internal/live/noise", "internal/words"},
 	"ortsweep/race":       {"search", "measure/stats"},
@@ -68,18 +68,19 @@ var allowed = map[string][]string{
 	"profile/dryrun":      {"profile", "profile/campaign", "spec", "search", "measure"},
 	"profile/spans":       {"profile", "search", "measure", "internal/collector"},                                                          // spans of what an observer sees
 	"profile/progress":    {"profile", "search", "search/verdict", "measure", "internal/live", "internal/live/noise", "internal/terminal"}, // search/verdict: the words of the decision so far
-	"profile/starter":     {"spec/mixture", "profile", "profile/preparation", "spec", "model/modelconfig", "model/onnx", "ort/ortlib", "internal/hostinfo", "ort/addon"},
+	"profile/starter":     {"spec/draft", "spec/mixture", "profile", "profile/preparation", "spec", "model/modelconfig", "model/onnx", "ort/ortlib", "internal/hostinfo", "ort/addon"},
 	"profile/campaign":    {"internal/hostinfo", "spec/mixture", "model/mix", "model/isolation", "spec", "spec/knobs", "search", "profile/journal", "model/modelconfig", "internal/checksum", "internal/parallel", "ort/addon"}, // meaning of journals; it runs nothing
 	"runner":              {"measure/arrivals", "model/isolation", "engine/api", "runner/load", "runner/wire", "runner/meter", "internal/hostinfo", "measure"},
-	"runner/target":       {"runner", "internal/children", "internal/exit", "engine/api", "spec", "spec/knobs", "search", "profile/journal", "runner/wire", "runner/meter", "measure", "internal/hostinfo", "ort/ortlib", "model/modelrepo", "model/modelconfig", "ort/provider", "ort/addon"},                                                                                                                                                                                                                                                                                                                                                       // modelconfig: what a remote server serves, to be given back
-	"pipeline":            {"analyze", "model/dataset", "export", "internal/checksum", "internal/exit", "internal/terminal", "internal/words", "measure", "profile/journal", "runner/meter", "model/modelconfig", "model/onnx", "ort/ortlib", "model/precision", "model/precision/accuracy", "model/precision/conversion", "model/precision/places", "profile", "profile/campaign", "profile/preparation", "profile/starter", "ort/provider", "ort/provider/probe", "model/framework", "report", "report/formats", "report/html", "report/json", "report/markdown", "report/text", "runner/target", "search", "spec", "pipeline/steps", "ort/addon"}, // the steps use everything but the command line
-	"mcp":                 {"analyze", "export", "internal/children", "internal/terminal", "measure", "model/framework", "model/modelconfig", "model/onnx", "ort/ortlib", "profile/journal", "profile/starter", "report/figures", "report/formats", "report/result", "report/text", "spec", "spec/mixture", "ort/addon"},                                                                                                                                                                                                                                                                                                                             // it reads here, and measures and writes in children
+	"runner/target":       {"runner", "internal/children", "internal/exit", "engine/api", "spec", "spec/knobs", "search", "profile/journal", "runner/wire", "runner/meter", "measure", "internal/hostinfo", "ort/ortlib", "model/modelrepo", "model/modelconfig", "ort/provider", "ort/addon"},                                                                                                                                                                                                                                                                                                                                                                     // modelconfig: what a remote server serves, to be given back
+	"pipeline":            {"spec/draft", "analyze", "model/dataset", "export", "internal/checksum", "internal/exit", "internal/terminal", "internal/words", "measure", "profile/journal", "runner/meter", "model/modelconfig", "model/onnx", "ort/ortlib", "model/precision", "model/precision/accuracy", "model/precision/conversion", "model/precision/places", "profile", "profile/campaign", "profile/preparation", "profile/starter", "ort/provider", "ort/provider/probe", "model/framework", "report", "report/formats", "report/html", "report/json", "report/markdown", "report/text", "runner/target", "search", "spec", "pipeline/steps", "ort/addon"}, // the steps use everything but the command line
+	"mcp":                 {"spec/draft", "analyze", "export", "internal/children", "internal/terminal", "measure", "model/framework", "model/modelconfig", "model/onnx", "ort/ortlib", "profile/journal", "profile/starter", "report/figures", "report/formats", "report/result", "report/text", "spec", "spec/mixture", "ort/addon"},                                                                                                                                                                                                                                                                                                                             // it reads here, and measures and writes in children
 	"mcp/roots":           {"spec", "spec/paths", "ort/addon"},
 	"pipeline/steps":      {"internal/checksum"},
 	"analyze":             {"model/isolation", "search/standings", "search/withheld", "internal/hostinfo", "model/mix", "profile/campaign", "spec", "spec/knobs", "search", "search/posterior", "search/verdict", "profile/journal", "pipeline/steps", "measure", "model/modelconfig", "measure/stats", "model/precision/accuracy", "internal/parallel"},
 	// spec: Model Analyzer's tags
-	"analyze/imported": {"spec/goals", "analyze", "spec", "measure", "model/modelconfig", "search"},
-	"spec":             {"spec/secrets", "spec/goals", "spec/scale", "search/joint", "measure/arrivals", "spec/traffic", "search", "model/modelconfig", "measure", "model/precision/accuracy", "ort/addon"},
+	"analyze/bottleneck": {"measure"}, // what limits: it ranks nothing
+	"analyze/imported":   {"spec/goals", "analyze", "spec", "measure", "model/modelconfig", "search"},
+	"spec":               {"spec/plots", "spec/stages", "spec/secrets", "spec/goals", "spec/scale", "search/joint", "measure/arrivals", "spec/traffic", "search", "model/modelconfig", "measure", "model/precision/accuracy", "ort/addon"},
 	// YAML alone: it does not know what a field means
 	"spec/document": {"internal/problems", "internal/words"},
 	// the arrivals of requests in YAML: it knows no other field of a file
@@ -99,6 +100,9 @@ var allowed = map[string][]string{
 	// the factors of several models' traffic in YAML
 	"spec/paths":        {"spec"},
 	"spec/scale":        {"spec/document"},
+	"spec/draft":        {"spec/mixture", "spec", "search", "model/precision/recipe", "ort/sessionoption"},
+	"spec/plots":        {"spec/document", "spec/goals", "measure", "model/modelconfig"},
+	"spec/stages":       {"spec/document", "spec/knobs", "search", "model/modelrepo", "model/modelconfig", "ort/addon"},
 	"search":            {"search/standings", "search/withheld", "search/footprint", "model/mix", "measure/arrivals", "search/posterior", "search/verdict", "measure", "measure/stats"},
 	"search/standings":  {"search", "measure"},
 	"search/withheld":   {"search", "measure"},
@@ -114,6 +118,8 @@ var allowed = map[string][]string{
 	"search/colocation": {"search/packing", "search/queuesim", "measure", "internal/nodes"}, // nodes: where a division would place models
 	// a strategy of it: service trials of each model are those of the strategy of one
 	"search/colocation/explorer": {"search", "search/colocation", "search/footprint", "search/guided", "search/packing", "search/posterior", "search/queuesim", "search/standings", "search/verdict", "measure", "measure/stats"},
+	// a strategy for pipelines: engines of a stage are those of the strategy of one model
+	"search/stagewise": {"search", "search/footprint", "search/guided", "search/packing", "search/posterior", "search/queuesim", "search/standings", "search/verdict", "measure"},
 	// knowledge only: it decides nothing
 	"search/posterior":  {"search/standings", "search/withheld", "search", "search/footprint", "measure", "measure/stats"},
 	"search/verdict":    {"search/standings", "search", "search/posterior", "measure"},

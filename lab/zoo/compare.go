@@ -18,6 +18,7 @@ import (
 	"tuner/profile"
 	"tuner/runner/payload"
 	"tuner/spec"
+	"tuner/spec/draft"
 )
 
 // The comparison's numbers.
@@ -67,7 +68,7 @@ func requestsFor(folder string) (root string, requests []api.InferRequest, err e
 	if err != nil {
 		return "", nil, err
 	}
-	p, err := spec.ReadProfile(filepath.Join(folder, spec.ProfileName))
+	p, err := spec.ReadProfile(filepath.Join(folder, draft.ProfileName))
 	if err != nil {
 		return "", nil, err
 	}

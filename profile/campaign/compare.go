@@ -70,7 +70,7 @@ func (d *differences) compareModels(then, now journal.Header) {
 	if then.Model != now.Model || len(then.Parts) != len(now.Parts) {
 		return // the models have nothing to compare
 	}
-	if len(now.Parts) == 0 {
+	if len(now.Parts) == 0 || now.BaseConfig != "" { // one model, or a pipeline
 		d.compareModel("", then, now)
 	}
 	for i, p := range now.Parts {
@@ -124,6 +124,7 @@ func DifferentFields(a, b spec.Profile) []string {
 		{"constraints", []any{a.Goal.Constraints, a.Accuracy.Limit}, []any{b.Goal.Constraints, b.Accuracy.Limit}},
 		{"price", a.Goal.Price, b.Goal.Price},
 		{"accuracy", withoutLimit(a.Accuracy), withoutLimit(b.Accuracy)},
+		{"pipeline", a.Pipeline, b.Pipeline},
 		{"models", a.Models, b.Models},
 		{"scale", a.Scales, b.Scales},
 		{"isolation", a.Isolation, b.Isolation},
@@ -169,7 +170,7 @@ func searchOf(p spec.Profile) spec.Profile {
 		p.Finals = &finals
 	}
 	p.Search.Budget, p.Search.Until = search.Budget{}, 0
-	p.Path, p.Text, p.Output, p.Model = "", nil, "", spec.ModelSource{}
+	p.Path, p.Text, p.Output, p.Model, p.Pipeline = "", nil, "", spec.ModelSource{}, ""
 	p.Models = slices.Clone(p.Models)
 	for i := range p.Models {
 		p.Models[i] = searchOf(p.Models[i])

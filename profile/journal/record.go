@@ -72,7 +72,8 @@ type Header struct {
 	Facts      json.RawMessage `json:"facts,omitempty"`       // facts of the model and the machine that decide which combinations are left out
 	Earlier    []string        `json:"earlier,omitempty"`     // folders of the campaigns to reuse, ordered by name
 	// several models: what belongs to each, in the profile's order. Model is then their names, joined
-	// by +. Models, Variants, Data, Requests, Mix and BaseConfig are empty, and Facts has theirs
+	// by +. Models, Variants, Data, Requests, Mix and BaseConfig are empty, and Facts has theirs. Of a
+	// pipeline they are its stages, and Model, Models and BaseConfig are the pipeline's
 	Parts []ModelPart `json:"parts,omitempty"`
 }
 
@@ -86,6 +87,9 @@ type ModelPart struct {
 	Mix        *RequestMix  `json:"mix,omitempty"`      // kinds of the requests; nil: all have one shape
 	BaseConfig string       `json:"base_config"`        // the config.pbtxt of the default configuration
 }
+
+// IsPipeline reports whether the parts are the stages of a pipeline.
+func (h Header) IsPipeline() bool { return len(h.Parts) > 0 && h.BaseConfig != "" }
 
 // Part returns the header of a campaign of one of several models alone, without its facts.
 func (h Header) Part(i int) Header {

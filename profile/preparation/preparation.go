@@ -52,7 +52,7 @@ type Campaign struct {
 	Notes []string
 
 	options  Options
-	requests []runner.Requests // of each model
+	requests []runner.Requests // of each model, or of the pipeline
 	servers  target.Servers
 }
 
@@ -72,9 +72,12 @@ func (o Options) Open(ctx context.Context, p spec.Profile) (c Campaign, err erro
 		return c, exit.OrInterrupted(ctx, err)
 	}
 	host := hostinfo.Read(ctx)
-	if p.IsSeveral() {
+	switch {
+	case p.IsPipeline():
+		err = c.openPipeline(ctx, p, host)
+	case p.IsSeveral():
 		err = c.openSeveral(ctx, p, host)
-	} else {
+	default:
 		err = c.openOne(ctx, p, host)
 	}
 	if err != nil && !o.DryRun {
@@ -123,10 +126,12 @@ func (c *Campaign) openModel(ctx context.Context, p spec.Profile, subject profil
 	if p.Runner.Mode == spec.RunnerRemote {
 		there.GPUs = nil // they belong to this machine
 	}
-	var facts search.Facts
-	var err error
-	if c.Builds, facts, err = o.findBuilds(ctx, p, subject, profile.FactsOf(subject, there)); err != nil {
+	builds, facts, err := o.findBuilds(ctx, p, subject, profile.FactsOf(subject, there))
+	if err != nil {
 		return profile.Setup{}, err
+	}
+	if len(builds) > 0 { // of several models, one may need none
+		c.Builds = builds
 	}
 	if facts, err = c.askServers(ctx, p, subject, facts); err != nil {
 		return profile.Setup{}, err

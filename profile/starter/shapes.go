@@ -12,13 +12,14 @@ import (
 	"tuner/model/onnx/inputs"
 	"tuner/profile"
 	"tuner/spec"
+	"tuner/spec/draft"
 	"tuner/spec/mixture"
 )
 
 // ExampleShapes sets the size of every symbolic dimension except the batch. It is the size given
 // for the dimension, or given by another input with the same symbol. Otherwise it is the size in
 // the user's configuration, or an example.
-func ExampleShapes(subject profile.Subject, given map[string][]int64) ([]spec.StarterShape, error) {
+func ExampleShapes(subject profile.Subject, given map[string][]int64) ([]draft.StarterShape, error) {
 	configured := map[string][]int64{}
 	for _, in := range subject.Config.GetInput() {
 		configured[in.GetName()] = in.GetDims()
@@ -28,10 +29,10 @@ func ExampleShapes(subject profile.Subject, given map[string][]int64) ([]spec.St
 		return nil, err
 	}
 	examples, batches := inputs.Examples(subject.Model), inputs.Batches(subject.Model)
-	var shapes []spec.StarterShape
+	var shapes []draft.StarterShape
 	for _, in := range subject.Model.Inputs() {
 		if dims := requestShape(in, batches); slices.ContainsFunc(dims, func(d onnx.Dim) bool { return !d.IsFixed() }) {
-			shape := spec.StarterShape{Input: in.Name, Dims: given[in.Name], Note: strings.TrimPrefix(in.String(), in.Name+" ")}
+			shape := draft.StarterShape{Input: in.Name, Dims: given[in.Name], Note: strings.TrimPrefix(in.String(), in.Name+" ")}
 			if shape.Dims == nil {
 				shape = exampleShape(shape, dims, configured[in.Name], sizes, examples[in.Name])
 			}
@@ -59,10 +60,10 @@ func (m Model) CheckMix(of mixture.Mix, given map[string][]int64) error {
 
 // ShapesBeside returns the shapes of inputs that have another open dimension than the named one,
 // the batch left out. A mix of that dimension sets the others' shapes.
-func (m Model) ShapesBeside(shapes []spec.StarterShape, dimension string) []spec.StarterShape {
+func (m Model) ShapesBeside(shapes []draft.StarterShape, dimension string) []draft.StarterShape {
 	batches := inputs.Batches(m.Model)
 	isOther := func(d onnx.Dim) bool { return !d.IsFixed() && d.Symbol != dimension }
-	return slices.DeleteFunc(slices.Clone(shapes), func(s spec.StarterShape) bool {
+	return slices.DeleteFunc(slices.Clone(shapes), func(s draft.StarterShape) bool {
 		i := slices.IndexFunc(m.Model.Inputs(), func(v onnx.Value) bool { return v.Name == s.Input })
 		return i >= 0 && !slices.ContainsFunc(requestShape(m.Model.Inputs()[i], batches), isOther)
 	})
@@ -124,7 +125,7 @@ func nearestInput(m *onnx.Model, name string) string {
 // exampleShape sets the dimensions of one input. configured are those of the configuration. One of
 // the two may have a batch dimension that the other lacks, so they are matched from the last
 // dimension on. given are sizes of symbols. examples has a size for each dimension in the file.
-func exampleShape(shape spec.StarterShape, dims []onnx.Dim, configured []int64, given map[string]int64, examples []inputs.Size) spec.StarterShape {
+func exampleShape(shape draft.StarterShape, dims []onnx.Dim, configured []int64, given map[string]int64, examples []inputs.Size) draft.StarterShape {
 	own := examples[len(examples)-len(dims):]
 	var reasons []string
 	for i, d := range dims {
@@ -150,7 +151,7 @@ func exampleShape(shape spec.StarterShape, dims []onnx.Dim, configured []int64, 
 
 // fixedValues says which inputs have the same value in every request, and why. It says nothing of a
 // model whose inputs cannot be derived: a campaign names the mistake.
-func fixedValues(m *onnx.Model, shapes []spec.StarterShape) []string {
+func fixedValues(m *onnx.Model, shapes []draft.StarterShape) []string {
 	options := inputs.Options{Shape: map[string][]int64{}}
 	for _, s := range shapes {
 		options.Shape[s.Input] = s.Dims

@@ -28,6 +28,7 @@ import (
 	"tuner/profile"
 	"tuner/profile/preparation"
 	"tuner/spec"
+	"tuner/spec/draft"
 )
 
 // configName is Triton's file name of a model's configuration.
@@ -64,7 +65,7 @@ func Open(ctx context.Context, verb, path string, libraries addon.Libraries) (Mo
 	host := hostinfo.Read(ctx)
 	usual := func() (ortlib.Build, error) { return ortlib.Resolve("") }
 	source := spec.Profile{
-		Path: verb, Name: spec.NewStarter(absolute).Name, // path may be ".", which has no name
+		Path: verb, Name: draft.NewStarter(absolute).Name, // path may be ".", which has no name
 		Model: spec.ModelSource{Path: path, Precisions: map[string]string{recipe.Original: path}, Libraries: libraries},
 	}
 	subject, err := profile.OpenSubject(source, preparation.Place(ctx, host, libraries, usual))
@@ -76,25 +77,25 @@ func Open(ctx context.Context, verb, path string, libraries addon.Libraries) (Mo
 
 // Starter collects the contents of files in dir about the model and this machine. given are the
 // shapes of inputs that the user names, without the batch dimension.
-func (m Model) Starter(dir string, given map[string][]int64) (spec.Starter, error) {
+func (m Model) Starter(dir string, given map[string][]int64) (draft.Starter, error) {
 	path, err := PathFrom(dir, m.path)
 	if err != nil {
-		return spec.Starter{}, err
+		return draft.Starter{}, err
 	}
-	s := spec.NewStarter(path)
+	s := draft.NewStarter(path)
 	s.Name, s.Output, s.Cores = m.Name, filepath.Join("out", m.Name), m.cores
 	if !m.isFolder {
 		s.Config = configName
 	}
 	for _, library := range m.libraries.Operators {
 		if library, err = PathFrom(dir, library); err != nil {
-			return spec.Starter{}, err
+			return draft.Starter{}, err
 		}
 		s.OpLibraries = append(s.OpLibraries, library)
 	}
 	if m.libraries.Provider != "" {
 		if s.EPLibrary, err = PathFrom(dir, m.libraries.Provider); err != nil {
-			return spec.Starter{}, err
+			return draft.Starter{}, err
 		}
 	}
 	groups := m.Config.GetInstanceGroup()
@@ -107,8 +108,8 @@ func (m Model) Starter(dir string, given map[string][]int64) (spec.Starter, erro
 	s.Values = fixedValues(m.Model, s.Shapes)
 	texts := inputs.Texts(m.Model)
 	for _, name := range slices.Sorted(maps.Keys(texts)) {
-		if !slices.ContainsFunc(s.Shapes, func(shape spec.StarterShape) bool { return shape.Input == name }) {
-			s.Texts = append(s.Texts, spec.StarterShape{Input: name, Reason: texts[name]})
+		if !slices.ContainsFunc(s.Shapes, func(shape draft.StarterShape) bool { return shape.Input == name }) {
+			s.Texts = append(s.Texts, draft.StarterShape{Input: name, Reason: texts[name]})
 		}
 	}
 	return s, nil
@@ -132,7 +133,7 @@ func PathFrom(dir, path string) (string, error) {
 
 // Files makes the files, and reads them back, so that only valid files are written. formats are the
 // report formats for analyze.yaml.
-func Files(dir string, s spec.Starter, subject profile.Subject, formats []string) ([]File, error) {
+func Files(dir string, s draft.Starter, subject profile.Subject, formats []string) ([]File, error) {
 	profileText, err := s.Profile()
 	if err != nil {
 		return nil, err
@@ -142,8 +143,8 @@ func Files(dir string, s spec.Starter, subject profile.Subject, formats []string
 		return nil, err
 	}
 	files := []File{
-		{filepath.Join(dir, spec.ProfileName), profileText, "what to search"},
-		{filepath.Join(dir, spec.AnalyzeName), analyzeText, "what to make of the results"},
+		{filepath.Join(dir, draft.ProfileName), profileText, "what to search"},
+		{filepath.Join(dir, draft.AnalyzeName), analyzeText, "what to make of the results"},
 	}
 	_, profileErr := spec.ParseProfile(files[0].Path, profileText)
 	_, analyzeErr := spec.ParseAnalyze(files[1].Path, analyzeText, formats)

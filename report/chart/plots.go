@@ -15,7 +15,7 @@ import (
 	"tuner/measure"
 	"tuner/report/figures"
 	"tuner/search/verdict"
-	"tuner/spec"
+	"tuner/spec/plots"
 )
 
 // WriteLatency draws throughput against p99 latency as PNG. Each configuration is a curve in the
@@ -26,12 +26,12 @@ func WriteLatency(w io.Writer, r analyze.Result) error {
 
 // overLatency draws a metric against p99 latency as WriteLatency does.
 func overLatency(m measure.Metric) func(io.Writer, analyze.Result) error {
-	return WritePlot(spec.Plot{Title: figures.Capitalized(verdict.Label(m)) + " against p99 latency", X: measure.LatencyP99, Y: m})
+	return WritePlot(plots.Plot{Title: figures.Capitalized(verdict.Label(m)) + " against p99 latency", X: measure.LatencyP99, Y: m})
 }
 
 // WriteLoads draws throughput against the load, concurrency or request rate, as a PNG picture.
 func WriteLoads(w io.Writer, r analyze.Result) error {
-	return WritePlot(spec.Plot{Y: measure.Throughput})(w, r)
+	return WritePlot(plots.Plot{Y: measure.Throughput})(w, r)
 }
 
 // level returns a point's position on an axis of loads.
@@ -138,7 +138,7 @@ func limitsOf(r analyze.Result, m measure.Metric, factor float64, vertical bool)
 // legendLabel describes a configuration. The legend cuts long texts, so the name in the table comes
 // first.
 func legendLabel(r analyze.Result, c analyze.Config) string {
-	if len(r.Models) > 0 {
+	if len(r.Served()) > 0 {
 		return figures.NameAndSetup(r, c)
 	}
 	if c.Candidate.IsDefault() {

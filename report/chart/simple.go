@@ -12,12 +12,12 @@ import (
 	"tuner/measure"
 	"tuner/report/figures"
 	"tuner/search/verdict"
-	"tuner/spec"
+	"tuner/spec/plots"
 )
 
 // WritePlot draws a metric over another one, or over the load, as PNG, with a curve for each
 // configuration.
-func WritePlot(p spec.Plot) func(io.Writer, analyze.Result) error {
+func WritePlot(p plots.Plot) func(io.Writer, analyze.Result) error {
 	return func(w io.Writer, r analyze.Result) error {
 		x := loadAxis(r)
 		if p.X != "" {

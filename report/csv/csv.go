@@ -212,6 +212,9 @@ func inferenceCell(r analyze.Result, x measuredPoint, field string) string {
 	if len(r.Models) > 0 {
 		return severalCell(r, x, field)
 	}
+	if cell, isOfStages := stageCell(r, x, field); isOfStages {
+		return cell
+	}
 	switch field {
 	case "model_name":
 		return Text(r.Header.Model)

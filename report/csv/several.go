@@ -51,6 +51,38 @@ func severalCell(r analyze.Result, x measuredPoint, field string) string {
 	return joinedFigure(r, x, metric)
 }
 
+// stageCell is inferenceCell for the fields of a pipeline that have the values of its stages. As in Model
+// Analyzer (`_tabulate_measurements_setup`), the name of a configuration has those of the stages behind it.
+// It returns false for other fields, and without a pipeline.
+func stageCell(r analyze.Result, x measuredPoint, field string) (string, bool) {
+	if !r.IsPipeline() {
+		return "", false
+	}
+	join := func(separator string, text func(p analyze.ConfigPart) string) string {
+		var list []string
+		for _, p := range x.config.Parts {
+			if !p.Calls {
+				list = append(list, text(p))
+			}
+		}
+		return strings.Join(list, separator)
+	}
+	parameter, isParameter := strings.CutPrefix(field, spec.BackendParameter)
+	switch {
+	case field == "model_config_path":
+		return Text(x.config.Name + ": " + join(", ", func(p analyze.ConfigPart) string { return p.Model + strings.TrimPrefix(x.config.Name, r.Header.Model) })), true
+	case field == "instance_group":
+		return join(",", func(p analyze.ConfigPart) string {
+			return fmt.Sprintf("%d:%s", p.Setup.Instances, deviceOf(analyze.Config{Setup: p.Setup, Deployed: p.Deployed}))
+		}), true
+	case field == "max_batch_size":
+		return join(",", func(p analyze.ConfigPart) string { return figures.BatchCell(analyze.Config{Setup: p.Setup}) }), true
+	case isParameter:
+		return Text(join(",", func(p analyze.ConfigPart) string { return p.Deployed.GetParameters()[parameter].GetStringValue() })), true
+	}
+	return "", false
+}
+
 // ofEach joins a text of each model.
 func ofEach(r analyze.Result, text func(i int) string) string {
 	list := make([]string, len(r.Models))

@@ -113,7 +113,7 @@ func trialColumns() []column {
 // knobColumns lists the knobs with names of their own, and those that a configuration sets besides.
 func knobColumns(r analyze.Result) []column {
 	names := knobs.Names()
-	if len(r.Models) > 0 {
+	if len(r.Served()) > 0 {
 		names = namesOfSeveral(r)
 	}
 	others := map[string]bool{}

@@ -12,8 +12,14 @@ import (
 
 // namesOfSeveral lists the knobs of the server and of all models.
 func namesOfSeveral(r analyze.Result) []string {
-	names := []string{search.KnobIsolation}
-	for _, m := range r.Models {
+	var names []string
+	if !r.IsPipeline() {
+		names = append(names, search.KnobIsolation)
+	}
+	for _, m := range r.Served() {
+		if m.Header.Model == r.Header.Model { // a pipeline has no knobs of its own
+			continue
+		}
 		for _, knob := range knobs.Names() {
 			names = append(names, search.JoinKnob(m.Header.Model, knob))
 		}

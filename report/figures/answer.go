@@ -65,7 +65,7 @@ func AnswerOf(r analyze.Result) Answer {
 			a.Lines = append(a.Lines, l)
 		}
 	}
-	a.Lines = slices.Insert(a.Lines, min(1, len(a.Lines)), shareLines(r)...)
+	a.Lines = slices.Insert(a.Lines, min(1, len(a.Lines)), append(shareLines(r), stageLines(r)...)...)
 	for _, l := range []verdict.Line{{Name: lineMean, Text: meansText(r)}, {Name: lineAssumed, Text: assumedText(r)}} {
 		if l.Text != "" {
 			a.Lines = append(a.Lines, l)

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"tuner/analyze"
+	"tuner/analyze/bottleneck"
 	"tuner/internal/words"
 	"tuner/measure"
 	"tuner/ort/provider"
@@ -20,6 +21,10 @@ func limitations(r analyze.Result) Section {
 		return severalLimits(r)
 	}
 	s := Section{Title: "What limits it"}
+	if r.IsPipeline() {
+		s.Lines, s.Heads, s.Cells = pipelineLines(r), stageHeads(), stageCells(r.Explanation.Subjects[0])
+		return s
+	}
 	for i, subject := range r.Explanation.Subjects {
 		c := configOf(r, subject)
 		if i == 0 {
@@ -63,26 +68,26 @@ func latencyLines(s analyze.Subject) []string {
 func bottleneckText(r analyze.Result, s analyze.Subject, c analyze.Config) string {
 	b := s.Breakdown
 	switch s.Bottleneck {
-	case analyze.BottleneckMemory:
+	case bottleneck.Memory:
 		x := r.Explanation.Barred
 		return fmt.Sprintf("Memory limits it: %s at %s would be %.1f %% better in %s, but its %s.", x.Name, x.Load, tenths(x.Change), GainOf(r), verdict.MissesText(x.Misses))
-	case analyze.BottleneckCompute:
+	case bottleneck.Compute:
 		return fmt.Sprintf("Compute limits it: %s.", busyText(*b, c))
-	case analyze.BottleneckQueue:
+	case bottleneck.Queue:
 		return fmt.Sprintf("The queue limits it: requests wait for longer than their computation takes, although only %s.", busyText(*b, c))
-	case analyze.BottleneckClient:
+	case bottleneck.Client:
 		if text := generatorText(c.Best.Flags); text != "" {
 			return fmt.Sprintf("The client limits it: %s. The server may do more than these figures say.", text)
 		}
 		return fmt.Sprintf("Client, wire and front end limit it: a request spends most of its time there, while only %s.", busyText(*b, c))
-	case analyze.BottleneckLoad:
+	case bottleneck.Load:
 		return fmt.Sprintf("Nothing is saturated: %s. The load asks for no more.", busyText(*b, c))
 	}
 	return "What limits it is not known: the server's statistics are missing."
 }
 
 // busyText says how busy instances and cores are.
-func busyText(b analyze.Breakdown, c analyze.Config) string {
+func busyText(b bottleneck.Breakdown, c analyze.Config) string {
 	verb := "are"
 	if b.Instances == 1 {
 		verb = "is"
@@ -100,12 +105,12 @@ func busyText(b analyze.Breakdown, c analyze.Config) string {
 
 // batchesText names the batch sizes that ran most often; "" where there are fewer than two, or the
 // server does not report them.
-func batchesText(batches []analyze.BatchShare) string {
+func batchesText(batches []bottleneck.BatchShare) string {
 	const most = 3
 	if len(batches) < 2 {
 		return ""
 	}
-	often := slices.SortedStableFunc(slices.Values(batches), func(x, y analyze.BatchShare) int { return cmp.Compare(y.Share, x.Share) })
+	often := slices.SortedStableFunc(slices.Values(batches), func(x, y bottleneck.BatchShare) int { return cmp.Compare(y.Share, x.Share) })
 	var parts []string
 	for _, b := range often[:min(most, len(often))] {
 		if b.Share < 0.005 { // it would print as 0 %
@@ -119,9 +124,9 @@ func batchesText(batches []analyze.BatchShare) string {
 // adviceText says what would relieve a bottleneck; "" where no remedy is known.
 func adviceText(r analyze.Result, s analyze.Subject, c analyze.Config) string {
 	switch s.Bottleneck {
-	case analyze.BottleneckCompute:
+	case bottleneck.Compute:
 		return computeAdvice(r, s, c)
-	case analyze.BottleneckQueue:
+	case bottleneck.Queue:
 		if d := c.Setup.QueueDelay; d > 0 {
 			return fmt.Sprintf("The batcher may delay a request by %s to wait for others; a shorter max_queue_delay, or more load, shortens that.", delayCell(d))
 		}
@@ -169,11 +174,11 @@ func computeAdvice(r analyze.Result, s analyze.Subject, c analyze.Config) string
 	others := (b.Foreign + b.Steal) * float64(r.Cores)
 	idle := float64(r.Cores) - b.EngineCPU - b.ClientCPU - others
 	switch {
-	case b.GPU >= analyze.Saturated:
+	case b.GPU >= bottleneck.Saturated:
 		return fmt.Sprintf("The GPU computes for %.0f %% of the time. %s another GPU would give more.", 100*b.GPU, cheaper)
 	case provider.OnGPU(c.Setup.Provider) || b.EngineCPU == 0 || r.Cores == 0:
 		return "More instances give more if the resource that they share is not saturated."
-	case idle <= (1-analyze.Saturated)*float64(r.Cores):
+	case idle <= (1-bottleneck.Saturated)*float64(r.Cores):
 		text := fmt.Sprintf("The %s are busy", words.Count(r.Cores, "core"))
 		if others >= leastWithheld*float64(r.Cores) {
 			text += fmt.Sprintf(", and other work takes %.2f of them", others)

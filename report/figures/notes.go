@@ -54,6 +54,9 @@ func legendNotes(r analyze.Result, g Ranking) []string {
 			text += " · cores: of each model"
 		}
 	}
+	if r.IsPipeline() {
+		text = "* what you had · stages: instances × threads of each, largest batch · " + load + " · ±: half of the 95 % interval · gain: " + gainLegend(r)
+	}
 	if len(r.Goal.Constraints) > 0 {
 		text += " · OK: probability that the limits are kept"
 	}
@@ -152,7 +155,7 @@ func otherKnobNotes(r analyze.Result) []string {
 func hasColumn(r analyze.Result, name string) bool {
 	_, knob := search.SplitKnob(name)
 	isShared := knob == search.KnobExecutionProvider || knob == search.KnobMaxQueueDelay
-	if len(r.Models) > 0 && isShared { // the columns of several models have neither
+	if len(r.Served()) > 0 && isShared { // the columns of several models have neither
 		return false
 	}
 	switch knob {

@@ -38,16 +38,18 @@ func columns(r analyze.Result) []column {
 	list := []column{
 		{header: "#", cell: func(c analyze.Config) string { return rankCell(r, c) }, right: true},
 		{header: "Config", cell: func(c analyze.Config) string { return nameCell(r, c) }},
-		{header: "Inst × thr", cell: func(c analyze.Config) string { return threadsCell(c.Setup) }, right: true},
-		{header: "Batch", cell: BatchCell, right: true},
-		{header: "Delay", cell: func(c analyze.Config) string { return delayCell(c.Setup.QueueDelay) }, right: true, varies: true},
-		{header: "Provider", cell: func(c analyze.Config) string { return c.Setup.Provider }, varies: true},
-		{header: "Precision", cell: func(c analyze.Config) string { return c.Setup.Precision }, varies: true},
+	}
+	if r.IsPipeline() {
+		list = append(list, stageColumns(r)...)
+	} else {
+		list = append(list, setupColumns()...)
+	}
+	list = append(list, []column{
 		{header: loadHeader(r), cell: loadCell, right: true},
 		{header: "infer/s", cell: throughputCell, right: true},
 		{header: "p99 ms", cell: valueCell(measure.LatencyP99, msCell), right: true},
 		{header: "RSS MB", cell: valueCell(measure.Memory, megabytesCell), right: true},
-	}
+	}...)
 	if r.Rank == spec.RankTop3Mean {
 		list = append(list, column{header: fmt.Sprintf("mean of %d", mostLoads(r)), cell: topMeanCell, right: true})
 	}
@@ -57,6 +59,17 @@ func columns(r analyze.Result) []column {
 		}
 	}
 	return append(list, column{header: "Gain", cell: func(c analyze.Config) string { return GainCell(r, c) }, right: true}, column{header: "OK", cell: func(c analyze.Config) string { return satisfiesCell(r, c) }})
+}
+
+// setupColumns lists the columns of one model's configuration.
+func setupColumns() []column {
+	return []column{
+		{header: "Inst × thr", cell: func(c analyze.Config) string { return threadsCell(c.Setup) }, right: true},
+		{header: "Batch", cell: BatchCell, right: true},
+		{header: "Delay", cell: func(c analyze.Config) string { return delayCell(c.Setup.QueueDelay) }, right: true, varies: true},
+		{header: "Provider", cell: func(c analyze.Config) string { return c.Setup.Provider }, varies: true},
+		{header: "Precision", cell: func(c analyze.Config) string { return c.Setup.Precision }, varies: true},
+	}
 }
 
 // mostLoads returns the largest number of loads in a mean that ranks configurations; 3 if there is

@@ -300,7 +300,7 @@ func bestAtScales(r analyze.Result) (heads []terminal.Column, cells [][]string) 
 func alone(r analyze.Result) []analyze.Result {
 	list := r.OfEach()
 	for i := range list {
-		list[i].Models = nil
+		list[i].Models, list[i].Stages = nil, nil
 	}
 	return list
 }
@@ -308,7 +308,7 @@ func alone(r analyze.Result) []analyze.Result {
 // ofEach joins the texts about each of several models: "encoder: this; ranker: that". For one model it
 // is the text.
 func ofEach(r analyze.Result, text func(one analyze.Result) string) string {
-	if len(r.Models) == 0 {
+	if len(r.Served()) == 0 {
 		return text(r)
 	}
 	var parts []string
@@ -322,7 +322,7 @@ func ofEach(r analyze.Result, text func(one analyze.Result) string) string {
 
 // linesOfEach lists lines about each of several models, behind its name. For one model they are its lines.
 func linesOfEach(r analyze.Result, lines func(one analyze.Result) []string) []string {
-	if len(r.Models) == 0 {
+	if len(r.Served()) == 0 {
 		return lines(r)
 	}
 	var list []string

@@ -86,7 +86,9 @@ func ConfigText(c analyze.Config) string {
 	case c.Candidate.IsDefault() && len(c.Parts) > 0:
 		var parts []string
 		for _, p := range c.Parts {
-			parts = append(parts, p.Model+" "+SetupText(p.Setup))
+			if !p.Calls {
+				parts = append(parts, p.Model+" "+SetupText(p.Setup))
+			}
 		}
 		return strings.Join(parts, "; ")
 	case c.Candidate.IsDefault():

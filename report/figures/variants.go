@@ -175,7 +175,7 @@ func VariantRows(r analyze.Result) [][]string {
 	for _, one := range alone(r) {
 		rows := variantRows(one)
 		for i := range rows {
-			if len(r.Models) > 0 {
+			if len(r.Served()) > 0 {
 				rows[i][0] = one.Header.Model + " " + rows[i][0]
 			}
 		}

@@ -107,15 +107,17 @@ func NameAndSetup(r analyze.Result, c analyze.Config) string {
 // settingsText names a candidate's settings. Of several models it names each, also those in their default
 // configuration.
 func settingsText(r analyze.Result, c search.Candidate) string {
-	if len(r.Models) == 0 {
+	if len(r.Served()) == 0 {
 		return c.Describe()
 	}
 	var parts []string
 	if server := c.Of(""); !server.IsDefault() {
 		parts = append(parts, server.Describe())
 	}
-	for _, m := range r.Models {
-		parts = append(parts, m.Header.Model+" "+c.Of(m.Header.Model).Describe())
+	for _, m := range r.Served() {
+		if !isCaller(r, m) {
+			parts = append(parts, m.Header.Model+" "+c.Of(m.Header.Model).Describe())
+		}
 	}
 	return strings.Join(parts, "; ")
 }

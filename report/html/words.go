@@ -219,7 +219,7 @@ func accuracyChips(r analyze.Result, best analyze.Config) []Chip {
 	if figures.AccuracyReason(r, best) == "" {
 		return nil
 	}
-	if len(r.Models) > 0 {
+	if len(r.Served()) > 0 {
 		return []Chip{{Text: "accuracy of other precisions compared", Hint: figures.AccuracyReason(r, best), Link: "#accuracy"}}
 	}
 	isSynthetic := false // all comparisons use the same data
@@ -306,7 +306,7 @@ func origin(r analyze.Result) []Fact {
 	for _, one := range r.OfEach() {
 		for _, m := range one.Header.Models {
 			name := "Model, " + m.Precision
-			if len(r.Models) > 0 {
+			if len(r.Served()) > 0 {
 				name = fmt.Sprintf("Model %s, %s", one.Header.Model, m.Precision)
 			}
 			facts = append(facts, Fact{Name: name, Value: fmt.Sprintf("%s, SHA-256 %s", m.Path, m.SHA256)})

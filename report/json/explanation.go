@@ -2,6 +2,7 @@ package json
 
 import (
 	"tuner/analyze"
+	"tuner/analyze/bottleneck"
 	"tuner/measure"
 	"tuner/report/figures"
 	"tuner/report/result"
@@ -46,6 +47,13 @@ func newSubject(s analyze.Subject) result.Subject {
 		for _, batch := range b.Batches {
 			j.Breakdown.Batches = append(j.Breakdown.Batches, result.Batch{Size: batch.Size, Share: figures.Significant(batch.Share)})
 		}
+	}
+	for _, x := range s.Stages {
+		j.Stages = append(j.Stages, result.Stage{Model: x.Model, Instances: x.Instances, Busy: figures.Significant(x.Busy), Calls: figures.Significant(x.Calls),
+			Queue: figures.Significant(x.Queue), Compute: figures.Significant(x.Compute), MeanBatch: figures.Significant(x.MeanBatch)})
+	}
+	if limiting, ok := bottleneck.Limiting(s.Stages); ok {
+		j.BottleneckStage = limiting.Model
 	}
 	if h := s.Higher; h != nil {
 		j.Higher = &result.Higher{Load: h.Load, Change: figures.Significant(h.Change), Misses: missTexts(h.Misses)}

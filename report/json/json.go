@@ -121,6 +121,11 @@ func newResult(r analyze.Result) result.Result {
 		d.Withheld = newWithheld(r.Withheld)
 		d.Windows, d.Ending, d.Time, d.Origin = &r.Windows, &ending, &account, &origin
 	}
+	for _, m := range r.Stages {
+		if m.Header.Model != r.Header.Model {
+			d.Stages = append(d.Stages, m.Header.Model)
+		}
+	}
 	addViews(&d, r)
 	if l := r.Accuracy.Limit; l != nil && len(r.Header.Variants) > 0 {
 		d.Goal.Accuracy = &result.AccuracyLimit{Metric: l.Metric, Min: l.Min, Max: l.Max, Command: l.Command}
@@ -128,7 +133,7 @@ func newResult(r analyze.Result) result.Result {
 	for _, one := range r.OfEach() {
 		for _, v := range one.Header.Variants {
 			variant := newVariant(one, v)
-			if len(r.Models) > 0 {
+			if len(r.Served()) > 0 {
 				variant.Model = one.Header.Model
 			}
 			d.Variants = append(d.Variants, variant)
@@ -272,7 +277,7 @@ func newOrigin(r analyze.Result) result.Origin {
 	}
 	for _, one := range r.OfEach() {
 		name := ""
-		if len(r.Models) > 0 {
+		if len(r.Served()) > 0 {
 			name = one.Header.Model
 		}
 		for _, m := range one.Header.Models {

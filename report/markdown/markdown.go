@@ -142,7 +142,7 @@ func writeOrigin(b *strings.Builder, r analyze.Result) {
 	for _, one := range r.OfEach() {
 		for _, m := range one.Header.Models {
 			name := m.Precision
-			if len(r.Models) > 0 {
+			if len(r.Served()) > 0 {
 				name = one.Header.Model + ", " + name
 			}
 			fmt.Fprintf(b, "- model (%s): %s, SHA-256 %s\n", escape(name), code(m.Path), code(m.SHA256))

@@ -212,7 +212,7 @@ func writeVariants(b *strings.Builder, r analyze.Result) {
 	}
 	for _, one := range each {
 		for _, v := range one.Header.Variants {
-			if len(r.Models) > 0 {
+			if len(r.Served()) > 0 {
 				v.Precision = one.Header.Model + " " + v.Precision
 			}
 			writeVariant(b, v)

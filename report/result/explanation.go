@@ -1,7 +1,7 @@
 package result
 
 import (
-	"tuner/analyze"
+	"tuner/analyze/bottleneck"
 	"tuner/measure"
 	"tuner/search"
 )
@@ -25,15 +25,30 @@ type Subject struct {
 	Load   measure.Load `json:"load"`             // its best load
 	Change *Estimate    `json:"change,omitempty"` // relative change of the objective against the first subject, positive if better
 	// what limits the configuration at this load
-	Bottleneck analyze.Bottleneck `json:"bottleneck" jsonschema:"enum"`
+	Bottleneck bottleneck.Kind `json:"bottleneck" jsonschema:"enum"`
 	// where the time goes; absent without the server's statistics
-	Breakdown   *Breakdown `json:"breakdown,omitempty"`
-	Higher      *Higher    `json:"higher,omitempty"` // next higher load that was measured
-	HighestLoad bool       `json:"highest_load"`     // its load is the highest of the profile
+	Breakdown *Breakdown `json:"breakdown,omitempty"`
+	// of a pipeline: what its stages do, in the profile's order
+	Stages []Stage `json:"stages,omitempty"`
+	// of a pipeline: the stage whose instances are busy for the largest share of the time
+	BottleneckStage string  `json:"bottleneck_stage,omitempty"`
+	Higher          *Higher `json:"higher,omitempty"` // next higher load that was measured
+	HighestLoad     bool    `json:"highest_load"`     // its load is the highest of the profile
 	// predictions of the search beside what was measured
 	Predictions []Prediction `json:"predictions,omitempty"`
 	// how long a batch takes in its engine process
 	ServiceCurve *ServiceCurve `json:"service_curve,omitempty"`
+}
+
+// Stage is what a stage of a pipeline does under the pipeline's load.
+type Stage struct {
+	Model     string  `json:"model"`                                       // name under which the stage is served
+	Instances int     `json:"instances" jsonschema:"minimum=1"`            // number of instances
+	Busy      float64 `json:"instances_busy" jsonschema:"minimum=0"`       // mean number of instances at work
+	Calls     float64 `json:"calls" jsonschema:"minimum=0"`                // requests to the stage for each of the pipeline's
+	Queue     float64 `json:"queue" jsonschema:"minimum=0"`                // time in its queue, in seconds per request to it
+	Compute   float64 `json:"compute" jsonschema:"minimum=0"`              // time in an instance, in seconds per request to it
+	MeanBatch float64 `json:"mean_batch,omitempty" jsonschema:"minimum=0"` // mean size of the executed batches
 }
 
 // Breakdown splits the mean latency of a request into its parts, and shows how busy the machine

@@ -60,6 +60,9 @@ type Result struct {
 	Model   string `json:"model"`   // served name of the model; of several models their names, joined by +
 	// several models: each with its traffic, in the order of the profile; absent for one model
 	Models []Served `json:"models,omitempty"`
+	// the stages of a pipeline, by the names under which they are served; absent without one. The model is
+	// then the pipeline
+	Stages []string `json:"stages,omitempty"`
 	Best   string   `json:"best,omitempty"` // name of the best configuration, if one satisfies the constraints
 	// name of the configuration that misses the constraints least, if none satisfies them
 	Nearest string `json:"nearest,omitempty"`

@@ -149,7 +149,7 @@ func TestStatisticsOfSeveralModels(t *testing.T) {
 		if got := windows[i].Server.Requests; got != want {
 			t.Errorf("%d requests of %q, want %d", got, o.Models[i].Name, want)
 		}
-		windows[i].Server = measure.ServerStats{}
+		windows[i].Server, windows[i].Stages = measure.ServerStats{}, nil
 		if diff := cmp.Diff(windows[0], windows[i]); diff != "" {
 			t.Errorf("process and machine of model %d (-model 0 +model %d):\n%s", i, i, diff)
 		}

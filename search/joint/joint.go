@@ -37,13 +37,9 @@ type candidatesOf struct {
 // models' traffic is multiplied: levels are ascending, above 0. The load of a part has one level, at
 // which the model's traffic has scale 1.
 func Space(parts []search.Part, server []search.Knob, scales []float64, facts search.Facts) (search.Space, error) {
-	s := search.Space{Parts: slices.Clone(parts), Facts: search.Facts{Cores: facts.Cores, Nodes: facts.Nodes}, Server: server, Knobs: slices.Clone(server)}
+	s := newSpace(parts, server, facts)
 	var loads []measure.Part
 	for _, p := range parts {
-		for _, k := range p.Space.Knobs {
-			k.Name = search.JoinKnob(p.Model, k.Name)
-			s.Knobs = append(s.Knobs, k)
-		}
 		one := p.Space.Load.At(p.Space.Load.First())
 		loads = append(loads, measure.Part{Model: p.Model, Concurrency: one.Concurrency, RequestRate: one.RequestRate, BatchSize: one.BatchSize})
 	}
@@ -51,6 +47,35 @@ func Space(parts []search.Part, server []search.Knob, scales []float64, facts se
 	s.Load = search.LoadAxis{Rate: true, Levels: scales, Mix: mix}
 	s.Joint = newSeveral(s)
 	return s, err
+}
+
+// Pipeline returns the space of the stages of a pipeline. Its load is that of the pipeline, which all its
+// stages get. Without levels it is the longest of the stages': the largest of them decides how many requests
+// keep all instances busy.
+func Pipeline(stages []search.Part, load search.LoadAxis, facts search.Facts) search.Space {
+	s := newSpace(stages, nil, facts)
+	load.Any = load.Any || load.Levels == nil
+	isOpen := load.Levels == nil
+	for _, p := range stages {
+		if levels := p.Space.Load.Levels; isOpen && len(levels) > len(load.Levels) {
+			load.Levels = levels
+		}
+	}
+	s.Load = load
+	s.Joint = newSeveral(s)
+	return s
+}
+
+// newSpace returns a space of parts without its loads and candidates.
+func newSpace(parts []search.Part, server []search.Knob, facts search.Facts) search.Space {
+	s := search.Space{Parts: slices.Clone(parts), Facts: search.Facts{Cores: facts.Cores, Nodes: facts.Nodes}, Server: server, Knobs: slices.Clone(server)}
+	for _, p := range parts {
+		for _, k := range p.Space.Knobs {
+			k.Name = search.JoinKnob(p.Model, k.Name)
+			s.Knobs = append(s.Knobs, k)
+		}
+	}
+	return s
 }
 
 func newSeveral(s search.Space) *several {

@@ -13,6 +13,7 @@ import (
 	"tuner/search/guided"
 	"tuner/search/quick"
 	"tuner/search/random"
+	"tuner/search/stagewise"
 	"tuner/search/standings"
 )
 
@@ -26,6 +27,8 @@ const (
 	// default.
 	Colocation  = "colocation"
 	Alternating = "alternating"
+	// Stagewise is for the stages of a pipeline.
+	Stagewise = "stagewise"
 )
 
 // Strategy is a row of the table of strategies. A new strategy needs its own folder and a row here
@@ -45,6 +48,8 @@ type Strategy struct {
 	Several bool
 	// OnlySeveral means that it searches no other spaces.
 	OnlySeveral bool
+	// Pipelines means that it can search the stages of a pipeline.
+	Pipelines bool
 	// OnlyScale means that it searches for the largest scale, and knows no other goal.
 	OnlyScale bool
 }
@@ -58,11 +63,14 @@ func Strategies() []Strategy {
 		{Name: Colocation, Several: true, OnlySeveral: true, OnlyScale: true, New: func(s search.Settings, l *standings.Ledger, c *search.Candidates) Explorer {
 			return explorer.New(s, l, c)
 		}},
-		{Name: Alternating, Several: true, OnlySeveral: true, New: func(s search.Settings, l *standings.Ledger, c *search.Candidates) Explorer {
+		{Name: Stagewise, Pipelines: true, OnlySeveral: true, New: func(s search.Settings, l *standings.Ledger, c *search.Candidates) Explorer {
+			return stagewise.New(s, l, c)
+		}},
+		{Name: Alternating, Several: true, Pipelines: true, OnlySeveral: true, New: func(s search.Settings, l *standings.Ledger, c *search.Candidates) Explorer {
 			return alternating.New(s, l, c)
 		}},
-		{Name: Grid, IsExhaustive: true, Several: true, New: func(s search.Settings, l *standings.Ledger, c *search.Candidates) Explorer { return grid.New(s, l, c) }},
-		{Name: Random, Several: true, New: func(s search.Settings, l *standings.Ledger, c *search.Candidates) Explorer {
+		{Name: Grid, IsExhaustive: true, Several: true, Pipelines: true, New: func(s search.Settings, l *standings.Ledger, c *search.Candidates) Explorer { return grid.New(s, l, c) }},
+		{Name: Random, Several: true, Pipelines: true, New: func(s search.Settings, l *standings.Ledger, c *search.Candidates) Explorer {
 			return random.New(s, l, c)
 		}},
 		{Name: Quick, KeepsPrecision: true, New: func(s search.Settings, l *standings.Ledger, c *search.Candidates) Explorer { return quick.New(s, l, c) }},
@@ -79,6 +87,9 @@ func OfSeveral() []string { return names(func(s Strategy) bool { return s.Severa
 func OfSeveralFor(g search.Goal) []string {
 	return names(func(s Strategy) bool { return s.Several && (!s.OnlyScale || g.SeeksScale()) })
 }
+
+// OfPipelines lists the strategies for the stages of a pipeline, the default first.
+func OfPipelines() []string { return names(func(s Strategy) bool { return s.Pipelines }) }
 
 func names(fits func(Strategy) bool) []string {
 	var list []string

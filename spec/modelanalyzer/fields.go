@@ -56,7 +56,7 @@ func appliedFields() []Field {
 			"run_config_search_min_model_batch_size", "run_config_search_max_model_batch_size", "run_config_search_min_instance_count",
 			"run_config_search_max_instance_count", "request_rate_search_enable", "num_configs_per_model", "filename_model_inference",
 			"filename_model_gpu", "filename_server_only", "inference_output_fields", "gpu_output_fields", "server_output_fields",
-			"report_model_configs", "analysis_models", "plots", concurrentField),
+			"report_model_configs", "analysis_models", "plots", concurrentField, logicField, ensembleField, onCPUField),
 	)
 }
 
@@ -94,8 +94,6 @@ func unusedFields() []Field {
 // refusedFields lists the file's fields that request unsupported features.
 func refusedFields() []Field {
 	return slices.Concat(
-		refused(TopLevel, "ensembles and pipelines of models (BLS) come in a later version", "profile the models one by one",
-			"bls_composing_models", "ensemble_composing_models", "cpu_only_composing_models"),
 		refused(TopLevel, "a server that may not load models runs one configuration, and there is nothing to search",
 			"`tuner perf` measures it at a range of loads", "reload_model_disable"),
 		refused(TopLevel, "belongs to a model, in profile_models", "", weightField),

@@ -23,6 +23,8 @@ type Machine struct {
 	Dir    string // working folder, absolute; folders in Model Analyzer's files are relative to it
 	GPUs   int    // GPUs of this machine; without any, models are profiled on the CPU
 	Server string // path of the tritonserver in PATH; "" without one
+	// Stages lists the models that the ensemble in a folder calls; none for another model. nil knows none
+	Stages func(folder string) []string
 }
 
 // Options are command-line values that replace the file's; "" keeps the file's value.
@@ -86,6 +88,7 @@ func ParseProfile(path string, text []byte, m Machine, o Options) (File, error) 
 			r.fail(root, document.Error{Problem: "has no profile_models", Hint: "add profile_models: [NAME], of models in model_repository"})
 		}
 		models := r.models("profile_models", PerModel)
+		r.checkComposing(models)
 		if r.isTogether(models) {
 			if c, ok := r.together(models); ok {
 				f.Campaigns = append(f.Campaigns, c)

@@ -87,6 +87,9 @@ func (r *reader) clientFlags(m model) map[string]value {
 
 // campaign translates the file for one model, and has the result read.
 func (r *reader) campaign(m model, batch value, folder string) (Campaign, bool) {
+	if stages := r.stagesOf(m); len(stages) > 0 {
+		return r.pipeline(m, stages, batch, folder)
+	}
 	before := len(r.errors)
 	n := newNative()
 	r.modelFile(n, m)

@@ -24,6 +24,7 @@ func Of(p spec.Profile) []Path {
 			list = append(list, Path{field, file})
 		}
 	}
+	add("pipeline", p.Pipeline)
 	add("model", p.Model.Path)
 	add("config", p.Model.Config)
 	add("load.inputs.data", p.Inputs.Data)

@@ -174,7 +174,7 @@ func sweepFields() []Field {
 	limit := Type{Name: "mapping: `accuracy` to `{metric, min}` or `{metric, max}`", Schema: limits(true).Schema,
 		Good: []string{"{accuracy: {metric: cosine, min: 0.99}}"}, Bad: []string{"{speed: {max: 1}}"}}
 	model := shared["model"]
-	model.Instead = ""
+	model.Instead, model.Or = "", ""
 	return []Field{model, config, opLibraries(), shared["name"], output,
 		{Name: "measure", Type: words(spec.SweepLatency, spec.SweepThroughput), Default: spec.SweepLatency,
 			Meaning: "`latency` is the mean compute time of one execution, by one session with one client. `throughput` counts the rows per second of all sessions, none of them ever idle."},

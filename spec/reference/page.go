@@ -49,7 +49,9 @@ func (f Field) section(b *bytes.Buffer) {
 	}
 	switch {
 	case f.Required && f.Instead != "":
-		item(b, "Required", "this, or `"+f.Instead+"`")
+		item(b, "Required", "this, or `"+strings.Join(strings.Fields(f.Instead+" "+f.Or), "` or `")+"`")
+	case f.Required && f.Unless != "":
+		item(b, "Required", "except beside `"+f.Unless+"`")
 	case f.Required:
 		item(b, "Required", "")
 	case f.Default != "":

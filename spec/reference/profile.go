@@ -19,7 +19,7 @@ func Profile() File {
 		Intro: "`tuner profile -f profile.yaml` and `tuner run -f profile.yaml` read this file. [profile.yaml](profile.md) explains how its parts work together. " +
 			"`tuner init MODEL` writes one with values for your machine.",
 		Fields: []Field{
-			{Name: "model", Type: path("model.onnx"), Required: true, Instead: "models", Meaning: "An ONNX file, or a Triton model folder. A folder's model file and config.pbtxt are used."},
+			{Name: "model", Type: path("model.onnx"), Required: true, Instead: "models", Or: "pipeline", Meaning: "An ONNX file, or a Triton model folder. A folder's model file and config.pbtxt are used."},
 			{Name: "config", Type: path("config.pbtxt"), Without: "Triton's auto-completion makes the default from the model",
 				Meaning: "The config.pbtxt of the default configuration, for an ONNX file. Auto-completion makes two CPU instances on all cores, and batches up to 4 where the model has a batch dimension."},
 			opLibraries(),
@@ -56,6 +56,10 @@ func Profile() File {
 					"`accuracy: {metric, min}` or `{metric, max}` limits how far the outputs of a variant may differ from the original's. See [Accuracy](profile.md#accuracy)."},
 			price("none: the metric `cost` is unknown"),
 			accuracySection(),
+			{Name: "pipeline", With: "models: {encoder: {}}", Type: path("repository/search"), Without: "no model calls others",
+				Meaning: "The folder of a model that calls others, in place of `model`: an [ensemble](../how-to/pipelines.md), or code that calls models. Load, limits and objective are its own. " +
+					"`models` are its stages. Those of an ensemble are found in its config.pbtxt, so only what you change about them is written. Their models lie beside the folder unless they say otherwise. " +
+					"A stage has `model`, `config`, `space`, `accuracy`, a limit on its `accuracy`, and `load.inputs` for the comparison of its variants."},
 			severalModels(),
 			{Name: "scale", With: twoModels, Type: scales(), Default: "{min: 0.25, max: 8}",
 				Meaning: "With `models`: the factors by which the traffic of all models is multiplied. In a range, neighbouring factors differ by 4.4 %."},
@@ -88,9 +92,9 @@ func severalModels() Field {
 	return Field{Name: "models", IsNamed: true, Without: "one model: `model`", Meaning: "Several models on one server, under the names by which they are served, in place of `model`. " +
 		"They are measured together, each with its own traffic. Names have letters, digits, `_` and `-`. See [several models](../how-to/several-models.md).", Fields: []Field{
 		{Name: "NAME", Fields: []Field{
-			{Name: "model", Type: path("minilm.onnx"), Required: true, Beside: load + ", " + limit, Meaning: "As [model](#model). A file may serve under one name only."},
+			{Name: "model", Type: path("minilm.onnx"), Required: true, Unless: "pipeline", Beside: load + ", " + limit, Meaning: "As [model](#model). A file may serve under one name only."},
 			{Name: "config", Type: path("config.pbtxt"), Without: "Triton's auto-completion", Beside: beside, Meaning: "As [config](#config)."},
-			{Name: "load", Required: true, Beside: "model: a.onnx, " + limit, Fields: append([]Field{
+			{Name: "load", Required: true, Unless: "pipeline", Beside: "model: a.onnx, " + limit, Fields: append([]Field{
 				{Name: "concurrency", Type: whole(1, 0), Unit: "requests in flight", Without: "an open loop, with `request_rate`", Meaning: "The model's clients at scale 1: a closed loop. A scale multiplies them, rounded."},
 				{Name: "request_rate", Type: whole(1, 10_000_000), Unit: "requests per second", Without: "a closed loop, with `concurrency`", Meaning: "The model's traffic at scale 1: an open loop. A scale multiplies it."},
 				{Name: "arrivals", Beside: "request_rate: 50", Default: "poisson", Type: arrivalsOfSeveral(), Meaning: "As [load.arrivals](#loadarrivals), without those that repeat."},

@@ -32,6 +32,11 @@ type Field struct {
 	Required bool
 	// Instead is the field of the same mapping that takes the place of a required one; "" if none does.
 	Instead string
+	// Or is a further field that may stand for Instead, or beside it.
+	Or string
+	// Unless is a field of the file beside which a required one may be missing. A schema of the mapping cannot
+	// say that, so it does not require the field.
+	Unless string
 	// SameAs is the path of a field with the same Fields. Pages describe them there.
 	SameAs string
 	// IsNamed means that the user names the entries of this mapping. Fields[0] stands for each

@@ -30,8 +30,12 @@ func section(fields []Field, others []Others) object {
 		properties[f.Name] = f.schema()
 		switch {
 		case f.Required && f.Instead != "":
-			either = append(either, object{"required": []string{f.Name}}, object{"required": []string{f.Instead}})
-		case f.Required:
+			instead := object{"required": []string{f.Instead}}
+			if f.Or != "" {
+				instead = object{"anyOf": []any{instead, object{"required": []string{f.Or}}}}
+			}
+			either = append(either, object{"required": []string{f.Name}}, instead)
+		case f.Required && f.Unless == "":
 			required = append(required, f.Name)
 		}
 	}

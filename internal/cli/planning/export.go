@@ -55,7 +55,7 @@ func writeConfiguration(dir, campaign, name string) error {
 	if err != nil {
 		return err
 	}
-	if len(ranked.Models) > 0 {
+	if len(ranked.Served()) > 0 {
 		return exit.With(exit.Usage, errors.New("the campaign is of several models, and a plan is of one"))
 	}
 	return exit.With(exit.Usage, report.WriteConfiguration(dir, ranked, name))

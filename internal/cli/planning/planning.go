@@ -177,6 +177,9 @@ func readResults(paths []string) (list []named, err error) {
 		if len(r.Models) > 0 {
 			return nil, exit.Usagef("%s is of several models on one server, and a plan is for one model: profile each model alone for a plan", path)
 		}
+		if len(r.Stages) > 0 {
+			return nil, exit.Usagef("%s is of a pipeline, and a plan is for one model: profile a stage alone for a plan", path)
+		}
 		absolute, err := filepath.Abs(file)
 		if err != nil {
 			return nil, fmt.Errorf("cannot name %q: %w", file, err)

@@ -28,6 +28,7 @@ import (
 	"tuner/report/formats"
 	"tuner/search"
 	"tuner/spec"
+	"tuner/spec/draft"
 	"tuner/spec/knobs"
 )
 
@@ -109,7 +110,7 @@ func testProfile(t *testing.T) {
 			t.Errorf("%s: error %v, want %q", space, err, want)
 		}
 	}
-	text, err := spec.NewStarter("m.onnx").Profile()
+	text, err := draft.NewStarter("m.onnx").Profile()
 	if err != nil || !strings.Contains(string(text), "# model_format: [ONNX, ORT]\n") || strings.Contains(string(text), "denormals_as_zero") {
 		t.Errorf("the first profile.yaml, %v:\n%s", err, text)
 	}

@@ -48,7 +48,7 @@ type option struct {
 func newPart(s search.Settings, at int, n tuning.Tuning) *part {
 	p := s.Space.Parts[at]
 	own := s
-	own.Space = movable(p.Space)
+	own.Space = search.Movable(p.Space)
 	own.Goal = search.Goal{}
 	x := &part{name: p.Model, at: at, load: s.Space.Load.At(1).Of(p.Model), space: own.Space, isFixed: len(p.Space.Knobs) == 0, cores: s.Space.Facts.Cores}
 	for _, c := range s.Goal.Constraints {
@@ -62,18 +62,6 @@ func newPart(s search.Settings, at int, n tuning.Tuning) *part {
 	x.pools = pools.New(own.Space, standings.NewLedger(own.Goal), own.Space.Candidates(), footprint.New(own.Space), n)
 	x.predictor = predict.New(own, x.pools, n)
 	return x
-}
-
-// movable returns a space with at least one knob: a model without knobs has its default configuration,
-// written as the number of its instances.
-func movable(s search.Space) search.Space {
-	if len(s.Knobs) > 0 {
-		return s
-	}
-	count := search.IntValue(s.Facts.Instances(search.Candidate{}))
-	s.Knobs = []search.Knob{{Name: search.KnobInstanceCount, Scope: search.ScopePool, Values: []search.Value{count}}}
-	s.Facts.Base = map[string]search.Value{search.KnobInstanceCount: count}
-	return s
 }
 
 // tightest returns the least limit on a latency, in s; +Inf without one.

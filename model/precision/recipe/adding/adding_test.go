@@ -30,6 +30,7 @@ import (
 	"tuner/report/formats"
 	"tuner/search"
 	"tuner/spec"
+	"tuner/spec/draft"
 	"tuner/spec/reference"
 )
 
@@ -117,7 +118,7 @@ func testProfile(t *testing.T) {
 	if _, err := parse("[gird]"); err == nil || !strings.Contains(err.Error(), "int8_static, grid") {
 		t.Errorf("a misspelt name: %v", err)
 	}
-	starter := spec.NewStarter("m.onnx")
+	starter := draft.NewStarter("m.onnx")
 	starter.Precisions = recipe.Choose(build.MLP(), false)
 	first, err := starter.Profile()
 	if err != nil || !strings.Contains(string(first), "# precision: [fp32, int8, grid]") {

@@ -1,4 +1,6 @@
-package spec
+// Package plots reads the charts that a user asks for besides the usual ones. It stands beside the other readers
+// below package spec, and draws nothing.
+package plots
 
 import (
 	"tuner/measure"
@@ -20,8 +22,8 @@ type Plot struct {
 // loadAxes are the names of the load as an x axis. A campaign has only one of them.
 func loadAxes() []string { return []string{"concurrency", "request_rate"} }
 
-// plots reads a mapping from names to charts.
-func plots(v document.Value) []Plot {
+// Read reads a mapping from names to charts.
+func Read(v document.Value) []Plot {
 	var list []Plot
 	v.Mapping(nil, func(key, v document.Value) bool {
 		p := Plot{Name: key.Node.Value}

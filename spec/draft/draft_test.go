@@ -1,4 +1,4 @@
-package spec
+package draft
 
 import (
 	"path/filepath"
@@ -11,7 +11,23 @@ import (
 	"tuner/internal/golden"
 	"tuner/model/precision/recipe"
 	"tuner/search"
+	"tuner/spec"
 )
+
+// allFormats are the formats that the written analyze.yaml names.
+func allFormats() []string {
+	return []string{"table", "csv", "data", "png", "html", "junit", spec.FormatConfig, spec.FormatRepository, spec.FormatHelm}
+}
+
+// parse reads a profile that must be valid.
+func parse(t *testing.T, text string) spec.Profile {
+	t.Helper()
+	p, err := spec.ParseProfile("profile.yaml", []byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
 
 func starterTexts(t *testing.T, s Starter) (profile, analyze string) {
 	t.Helper()
@@ -49,7 +65,7 @@ func TestStarterParses(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			profile, analyze := starterTexts(t, s)
-			p, err := ParseProfile("profile.yaml", []byte(profile))
+			p, err := spec.ParseProfile("profile.yaml", []byte(profile))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -68,7 +84,7 @@ func TestStarterParses(t *testing.T) {
 					t.Errorf("%s: %s", shape.Input, diff)
 				}
 			}
-			a, err := ParseAnalyze("analyze.yaml", []byte(analyze), allFormats())
+			a, err := spec.ParseAnalyze("analyze.yaml", []byte(analyze), allFormats())
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -97,7 +113,7 @@ func TestStarterOfAWish(t *testing.T) {
 		s := minilmStarter()
 		s.Config, s.Wish = "", &w
 		text, _ := starterTexts(t, s)
-		p, err := ParseProfile("out/minilm/profile.yaml", []byte(text))
+		p, err := spec.ParseProfile("out/minilm/profile.yaml", []byte(text))
 		if err != nil {
 			t.Fatalf("%s: %v in\n%s", name, err, text)
 		}
@@ -116,9 +132,9 @@ func TestStarterOfAWish(t *testing.T) {
 	check("everything", Wish{Budget: "90s", Until: "2%", Objective: "latency_p95", P99: "30ms", Accuracy: "0.995", Precisions: []string{"int8", "fp32"}},
 		"model: m.onnx\nsearch: {budget: 90s, until: 2%}\nobjective: latency_p95\nspace: {precision: [int8, fp32]}\n"+
 			"constraints: {latency_p99: {max: 30ms}, accuracy: {metric: cosine, min: 0.995}}\n")
-	check("a mode", Wish{Mode: ModeOnline}, "model: m.onnx\nmode: online\n")
-	check("a mode with an objective", Wish{Mode: ModeOnline, Objective: "memory"}, "model: m.onnx\nmode: online\nobjective: memory\n")
-	check("offline", Wish{Mode: ModeOffline, P99: "30ms"}, "model: m.onnx\nmode: offline\nconstraints: {latency_p99: {max: 30ms}}\n")
+	check("a mode", Wish{Mode: spec.ModeOnline}, "model: m.onnx\nmode: online\n")
+	check("a mode with an objective", Wish{Mode: spec.ModeOnline, Objective: "memory"}, "model: m.onnx\nmode: online\nobjective: memory\n")
+	check("offline", Wish{Mode: spec.ModeOffline, P99: "30ms"}, "model: m.onnx\nmode: offline\nconstraints: {latency_p99: {max: 30ms}}\n")
 	check("a limit alone", Wish{P99: "30"}, "model: m.onnx\nconstraints: {latency_p99: {max: 30}}\n")
 	check("accuracy alone", Wish{Accuracy: "0.9"}, "model: m.onnx\nconstraints: {accuracy: {metric: cosine, min: 0.9}}\n")
 	check("a precision alone", Wish{Precisions: []string{"fp32", "int8"}}, "model: m.onnx\nspace: {precision: [fp32, int8]}\n")
@@ -152,12 +168,12 @@ func TestStarterExamples(t *testing.T) {
 	}
 	for _, text := range []string{profile, onGPU} {
 		check(text, map[string]string{"weights": "objective"}, func(text string) error {
-			_, err := ParseProfile("p.yaml", []byte(text))
+			_, err := spec.ParseProfile("p.yaml", []byte(text))
 			return err
 		})
 	}
 	check(analyze, nil, func(text string) error {
-		_, err := ParseAnalyze("a.yaml", []byte(text), allFormats())
+		_, err := spec.ParseAnalyze("a.yaml", []byte(text), allFormats())
 		return err
 	})
 }

@@ -1,4 +1,7 @@
-package spec
+// Package draft writes the first profile.yaml and analyze.yaml of a model, with comments. It fills in templates:
+// what is known of model and machine comes in as a Starter. It stands above package spec, which reads these
+// files.
+package draft
 
 import (
 	"bytes"
@@ -11,10 +14,10 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"tuner/model/modelconfig"
 	"tuner/model/precision/recipe"
 	"tuner/ort/sessionoption"
 	"tuner/search"
+	"tuner/spec"
 	"tuner/spec/mixture"
 )
 
@@ -88,22 +91,17 @@ func (s Starter) Examples() []StarterShape {
 // campaign is in out/NAME. Without the model's graph no precision but the original is known to be
 // worth a try.
 func NewStarter(model string) Starter {
-	name := nameOf(model)
+	name := spec.NameOf(model)
 	return Starter{Model: model, Name: name, Output: filepath.Join("out", name), Cores: 1,
 		Precisions: recipe.Choice{Names: []string{recipe.Original}}}
 }
 
-// nameOf returns the default served name of a model: that of its file or folder.
-func nameOf(model string) string {
-	return modelconfig.ServableName(strings.TrimSuffix(filepath.Base(model), ".onnx"))
-}
-
 // Threads and Instances are the values of the knobs in the written space, chosen for the machine's
 // cores.
-func (s Starter) Threads() []int { return powers(max(1, s.Cores)) }
+func (s Starter) Threads() []int { return spec.DefaultThreads(s.Cores) }
 
 // Instances: see Threads.
-func (s Starter) Instances() []int { return upTo(min(mostDefaultInstances, max(1, s.Cores))) }
+func (s Starter) Instances() []int { return spec.DefaultInstances(s.Cores) }
 
 // SessionOptions are examples of further knobs: the session options that a stock Triton honours.
 func (Starter) SessionOptions() []string {

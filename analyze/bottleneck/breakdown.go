@@ -1,4 +1,7 @@
-package analyze
+// Package bottleneck finds what limits a configuration at a load, from the windows of its trials: the parts
+// of a request's time, busy instances, and the stages of a pipeline. Package analyze puts it into the
+// explanation. It ranks nothing, and knows no candidate.
+package bottleneck
 
 import (
 	"maps"
@@ -58,9 +61,9 @@ func batchShares(windows []measure.Window) []BatchShare {
 // Compute returns the part of the latency in which an instance works on the request, in seconds.
 func (b Breakdown) Compute() float64 { return b.ComputeInput + b.ComputeInfer + b.ComputeOutput }
 
-// newBreakdown splits the mean latency in the windows of one load. It returns nil if the server
+// New splits the mean latency in the windows of one load. It returns nil if the server
 // reports no statistics.
-func newBreakdown(m measure.Measurement, instances int) *Breakdown {
+func New(m measure.Measurement, instances int) *Breakdown {
 	latency, ok := m.Estimate(measure.LatencyAvg)
 	var server measure.ServerStats
 	var busy, duration, engine, client time.Duration
@@ -106,43 +109,43 @@ func busiest(gpus []measure.GPUWindow) float64 {
 	return most
 }
 
-// Bottleneck names the part that limits a configuration's throughput at a load.
-type Bottleneck string
+// Kind names the part that limits a configuration's throughput at a load.
+type Kind string
 
 // The bottlenecks.
 const (
-	BottleneckClient  Bottleneck = "client"  // the load generator, the wire or the front end; the server could do more
-	BottleneckCompute Bottleneck = "compute" // the instances are busy
-	BottleneckQueue   Bottleneck = "queue"   // requests wait although some instances are idle
-	BottleneckMemory  Bottleneck = "memory"  // a better configuration exceeds the limit on memory
-	BottleneckLoad    Bottleneck = "load"    // nothing is saturated; the load sends no more
-	BottleneckUnknown Bottleneck = "unknown" // the server reports no statistics
+	Client  Kind = "client"  // the load generator, the wire or the front end; the server could do more
+	Compute Kind = "compute" // the instances are busy
+	Queue   Kind = "queue"   // requests wait although some instances are idle
+	Memory  Kind = "memory"  // a better configuration exceeds the limit on memory
+	Load    Kind = "load"    // nothing is saturated; the load sends no more
+	Unknown Kind = "unknown" // the server reports no statistics
 )
 
 // Saturated is the utilization, 0..1, from which instances count as busy and cores as full.
 const Saturated = 0.85
 
-// bottleneck finds what limits a configuration, from its breakdown. The order of the checks
+// Of finds what limits a configuration, from its breakdown. The order of the checks
 // matters:
 //
 //   - A load generator that is short of time makes all other figures doubtful, so it comes first.
 //   - Busy instances come next, since requests wait behind them in any case.
 //   - If instances are idle, the longest part of the latency decides.
-func bottleneck(b *Breakdown, flags []measure.Flag) Bottleneck {
+func Of(b *Breakdown, flags []measure.Flag) Kind {
 	isGenerator := func(f measure.Flag) bool {
 		return f == measure.FlagClientCPU || f == measure.FlagSendDelay || f == measure.FlagLate
 	}
 	switch {
 	case slices.ContainsFunc(flags, isGenerator):
-		return BottleneckClient
+		return Client
 	case b == nil:
-		return BottleneckUnknown
+		return Unknown
 	case b.Busy >= Saturated*float64(b.Instances):
-		return BottleneckCompute
+		return Compute
 	case b.Outside > max(b.Queue, b.Compute()):
-		return BottleneckClient
+		return Client
 	case b.Queue > b.Compute():
-		return BottleneckQueue
+		return Queue
 	}
-	return BottleneckLoad
+	return Load
 }
