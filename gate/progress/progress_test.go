@@ -79,7 +79,7 @@ func TestFrames(t *testing.T) {
 	check("a pair", "throughput: open after 5 pairs: -3.0 % to +1.0 %; 2 % lower is allowed.\nlatency_p99: pass after 5 pairs: unknown; at most 30.0 ms is allowed.\nnow  pair 6 of at most 10, on fresh processes\n")
 	check("a pair", "20s, about 20s left") // ten pairs of 4 s
 	check("a pair", "noise  steal 0.0 %  others 25.0 %")
-	check("a pair", "! other processes used more than 10 % of the CPU time")
+	check("a pair", "! 1 of 2 windows: other processes used more than 10 % of the CPU time")
 	check("a pair", "throughput (x baseline) over pairs")
 	check("a pair", "   5     20s  throughput")
 	check("a pair", "1000.0 infer/s -> 990.0 infer/s")
