@@ -38,7 +38,7 @@ import (
 type Request struct {
 	Model  string             // the user's file or folder
 	Dir    string             // the output folder; "": out/NAME
-	Wish   draft.Wish          // content of the model's profile; nil precisions: those that are worth a try (recipe.Choose)
+	Wish   draft.Wish         // content of the model's profile; nil precisions: those that are worth a try (recipe.Choose)
 	Shapes map[string][]int64 // of a request, by input, without the batch dimension
 	// Foreign describes a framework's model by what is not in its file: permissions, operator set,
 	// for some also inputs and outputs. It is not called for other models.

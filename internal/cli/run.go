@@ -21,8 +21,8 @@ import (
 	"tuner/ort/addon"
 	"tuner/pipeline"
 	"tuner/spec"
-	"tuner/spec/draft"
 	"tuner/spec/document"
+	"tuner/spec/draft"
 	"tuner/spec/mixture"
 )
 
