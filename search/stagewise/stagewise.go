@@ -33,7 +33,6 @@ type Stagewise struct {
 	line      queuesim.Line          // reused memory of simulations
 	simulated map[cell]result        // with the present service times
 	excluded  map[string]bool        // keys of candidates that failed, or miss a limit that no load cures
-	priced    bool                   // service times before the search are measured
 	last      search.Candidate       // of the running process
 	next      *search.Action         // nil after an event
 	promising []outlook              // of the last choice, the most worth first
