@@ -41,7 +41,7 @@ func NewLane() (*Lane, error) {
 func (l *Lane) run(s *Session, p *Plan) error {
 	C.lane_run(l.native, s.runtime.api, s.session, s.runtime.memory, p.native)
 	if _, err := l.ends.Read(l.end[:]); err != nil {
-		// The run goes on with the caller's memory, and cannot be abandoned.
+		// The run still uses the caller's memory, and cannot be abandoned.
 		panic(fmt.Sprintf("cannot wait for a run: %v", err))
 	}
 	return s.runtime.check(unsafe.Pointer(C.lane_status(l.native)))

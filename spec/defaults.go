@@ -63,7 +63,7 @@ func NameOf(model string) string {
 	return modelconfig.ServableName(strings.TrimSuffix(filepath.Base(model), ".onnx"))
 }
 
-// DefaultThreads and DefaultInstances are the values of these knobs in a space for a number of cores.
+// DefaultThreads and DefaultInstances are the values of these knobs in a space for a machine's cores.
 func DefaultThreads(cores int) []int { return powers(max(1, cores)) }
 
 // DefaultInstances: see DefaultThreads.

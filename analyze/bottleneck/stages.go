@@ -6,7 +6,7 @@ import (
 	"tuner/measure"
 )
 
-// Stage is what the windows of a pipeline show of one of its stages.
+// Stage has the figures of one stage in the windows of a pipeline.
 type Stage struct {
 	Model     string
 	Instances int

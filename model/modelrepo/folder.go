@@ -10,7 +10,7 @@ import (
 )
 
 // Models of other backends than ONNX Runtime's have no file that tuner knows. Such a model is its folder:
-// the code of a Python model, the weights of a custom backend, or nothing but a version, as an ensemble has.
+// the code of a Python model, the weights of a custom backend, or a version alone, as an ensemble has.
 
 // Folder returns a model's folder as a source. The digest covers all its files except config.pbtxt.
 func Folder(dir string) (Source, error) {

@@ -40,7 +40,7 @@ type Subject struct {
 	ServiceCurve *ServiceCurve `json:"service_curve,omitempty"`
 }
 
-// Stage is what a stage of a pipeline does under the pipeline's load.
+// Stage has the figures of one stage of a pipeline, under the pipeline's load.
 type Stage struct {
 	Model     string  `json:"model"`                                       // name under which the stage is served
 	Instances int     `json:"instances" jsonschema:"minimum=1"`            // number of instances

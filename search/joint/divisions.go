@@ -52,7 +52,7 @@ const IsolationCores = "cores"
 const mostDivisions = 1 << 16
 
 // Isolation returns the knob of how models share the cores: search.IsolationShared, IsolationCores, or
-// both. Without a value there is none, and they share them all.
+// both. Without a value no knob is returned, and they share them all.
 func Isolation(values []search.Value, models, cores int) []search.Knob {
 	if len(values) == 0 {
 		return nil

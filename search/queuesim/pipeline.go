@@ -104,7 +104,7 @@ func (p *Line) begin(stages []Stage, cores int, load measure.Load, overhead floa
 	return len(stages) > 0 && load.RequestRate > 0
 }
 
-// step makes the next event happen. It returns false if there is none.
+// step makes the next event happen. It returns false after the last one.
 func (p *Line) step() bool {
 	at, what, from, i := math.Inf(1), nothing, -1, 0
 	for k, l := range p.lanes {

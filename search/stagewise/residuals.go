@@ -13,7 +13,7 @@ import (
 // 0. Cells share its parts as far as they have these in common: the machine, the engine process of each
 // stage, its option, and the whole configuration.
 
-// trial is what was measured of a cell.
+// trial has the measurements of a cell.
 type trial struct {
 	candidate   search.Candidate
 	load        measure.Load

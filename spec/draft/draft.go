@@ -1,5 +1,5 @@
-// Package draft writes the first profile.yaml and analyze.yaml of a model, with comments. It fills in templates:
-// what is known of model and machine comes in as a Starter. It stands above package spec, which reads these
+// Package draft writes the first profile.yaml and analyze.yaml of a model, with comments. It fills in templates
+// with the facts of a Starter on model and machine. It stands above package spec, which reads these
 // files.
 package draft
 

@@ -84,7 +84,7 @@ func CheckBatch(given map[string]document.Value, list []search.Knob, client int)
 // File is the model file of a stage.
 type File struct{ Stage, Path string }
 
-// CheckFiles reports a number of stages that cannot be, a stage that is the pipeline itself, and a file that
+// CheckFiles reports too few or too many stages, a stage that is the pipeline itself, and a file that
 // is named twice.
 func CheckFiles(section document.Value, list []File, pipeline string, most int) {
 	switch n := len(list); {

@@ -16,7 +16,7 @@ func newest(history []float64) []float64 { return history[max(0, len(history)-mo
 
 // With returns a noise meter after the windows of one more measurement. The flags decide whether
 // figures are spoilt, as they do in reports. A flag of some windows has their number, since the mean over
-// all may be below what it speaks of.
+// all may be below its threshold.
 func With(n live.Noise, windows []measure.Window) live.Noise {
 	total := 0.0
 	next := live.Noise{History: n.History}
