@@ -21,7 +21,7 @@ const openOnes = 100_000
 // sequences: a great many that are begun, and not ended.
 func sequences() []attack {
 	return []attack{
-		{"C5", "100,000 open sequences that wait for one slot", "each waits or is refused, others are served meanwhile, less than 2 GiB of memory, the queue is empty 20 s after they are cancelled", waitingSequences},
+		{"C5", "100,000 open sequences that wait for one slot", "each waits or is refused, others are served meanwhile within 1 GiB, the queue is empty 20 s after they are cancelled", waitingSequences},
 		{"C5", "100,000 open sequences with a slot each, two requests to each", "each answer is the sum of its sequence, others are served meanwhile, memory bounded", servedSequences},
 		{"C5", "2,147,483,647 slots, states of 2^62 bytes", "refused, others are served", hugeSlots},
 	}
@@ -50,16 +50,20 @@ func step(id int64, start bool, value byte) *pb.ModelInferRequest {
 }
 
 // summing serves the model sum with a strategy, and simple.
-func (s *scene) summing(ctx context.Context, strategy string) (*server, error) {
+func (s *scene) summing(ctx context.Context, limits, strategy string) (*server, error) {
 	if err := errors.Join(s.add("simple", "simple", ""), s.put("sum", marshal(build.Accumulator()), accumulates(strategy))); err != nil {
 		return nil, err
 	}
-	return s.serve(ctx, "", []string{"simple", "sum"})
+	return s.serve(ctx, limits, []string{"simple", "sum"})
 }
 
 // waitingSequences opens sequences by requests that wait. A connection has 16,384 calls at most.
 func waitingSequences(ctx context.Context, s *scene) (string, error) {
-	v, err := s.summing(ctx, "oldest { max_candidate_sequences: 1 }")
+	limits, err := s.pod()
+	if err != nil {
+		return "", err
+	}
+	v, err := s.summing(ctx, limits, "oldest { max_candidate_sequences: 1 }")
 	if err != nil {
 		return "", err
 	}
@@ -81,7 +85,7 @@ func waitingSequences(ctx context.Context, s *scene) (string, error) {
 				switch status.Code(err) {
 				case codes.OK:
 					settled.Add(1)
-				case codes.ResourceExhausted:
+				case codes.ResourceExhausted, codes.Unavailable: // refused, or its connection was closed
 					settled.Add(1)
 					refused.Add(1)
 				case codes.Canceled:
@@ -104,7 +108,7 @@ func waitingSequences(ctx context.Context, s *scene) (string, error) {
 		time.Sleep(100 * time.Millisecond)
 		waiting, err = v.pending(ctx, "sum")
 	}
-	seen, errBound := v.bounded(2 << 30)
+	seen, errBound := v.bounded(podMemory)
 	over.Store(true)
 	cancel()
 	if err := errors.Join(err, errBound, others.Wait(), calls.Wait()); err != nil {
@@ -116,7 +120,7 @@ func waitingSequences(ctx context.Context, s *scene) (string, error) {
 
 // servedSequences opens sequences that have a slot each.
 func servedSequences(ctx context.Context, s *scene) (string, error) {
-	v, err := s.summing(ctx, fmt.Sprintf("oldest { max_candidate_sequences: %d }", openOnes))
+	v, err := s.summing(ctx, "", fmt.Sprintf("oldest { max_candidate_sequences: %d }", openOnes))
 	if err != nil {
 		return "", err
 	}
@@ -159,7 +163,7 @@ func servedSequences(ctx context.Context, s *scene) (string, error) {
 }
 
 func hugeSlots(ctx context.Context, s *scene) (string, error) {
-	v, err := s.summing(ctx, "direct { }")
+	v, err := s.summing(ctx, "", "direct { }")
 	if err != nil {
 		return "", err
 	}
