@@ -49,6 +49,9 @@ func (r Roots) CheckRun(p spec.Profile, a spec.Analyze) error {
 	for _, named := range paths.Of(p) {
 		find(p.Path, named.Field, named.File)
 	}
+	if p.IsPipeline() { // its stages are the folders beside it
+		find(p.Path, "pipeline", filepath.Dir(p.Pipeline))
+	}
 	find(p.Path, "output", p.Output)
 	for _, earlier := range p.Search.Earlier {
 		find(p.Path, "search.earlier", earlier)

@@ -149,6 +149,8 @@ var outside = map[string]string{
 	"accuracy.calibration":        "space: {precision: [fp32, int8_static]}\naccuracy: {calibration: /tmp/rows.npz}",
 	"models.NAME.model":           "models: {a: {model: model.onnx, load: {concurrency: 1}, constraints: {latency_p99: 50ms}}, b: {model: /tmp/model.onnx, load: {concurrency: 1}, constraints: {latency_p99: 50ms}}}",
 	"models.NAME.config":          "models: {a: {model: model.onnx, load: {concurrency: 1}, constraints: {latency_p99: 50ms}}, b: {model: sub/mine.onnx, config: /etc/config.pbtxt, load: {concurrency: 1}, constraints: {latency_p99: 50ms}}}",
+	"pipeline":                    "pipeline: /tmp/search\nmodels: {encoder: {}, head: {}}\nload: {concurrency: 1}",
+	"pipeline at the root":        "pipeline: .\nmodels: {encoder: {}, head: {}}\nload: {concurrency: 1}",
 	"accuracy.command":            "space: {precision: [fp32, int8]}\nconstraints: {accuracy: {metric: command, min: 1}}\naccuracy: {command: touch /tmp/x}",
 }
 
@@ -180,7 +182,7 @@ func TestCheckRun(t *testing.T) {
 			text = "model: /tmp/model.onnx\noutput: out2\n"
 		case "output":
 			text = "model: model.onnx\n" + line + "\n"
-		case "models.NAME.model", "models.NAME.config":
+		case "models.NAME.model", "models.NAME.config", "pipeline", "pipeline at the root":
 			text = "output: out2\n" + line + "\n"
 		}
 		field, _, _ := strings.Cut(name, " ")
