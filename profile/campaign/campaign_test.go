@@ -242,7 +242,7 @@ func TestDifferencesNameWhatDiffers(t *testing.T) {
 func TestDifferentFieldsMissNone(t *testing.T) {
 	t.Parallel()
 	// What the header compares in its own way.
-	elsewhere := []string{"Path", "Text", "Output", "Model"}
+	elsewhere := []string{"Path", "Text", "Output", "Model", "Pipeline"}
 	for i := range reflect.TypeFor[spec.Profile]().NumField() {
 		name := reflect.TypeFor[spec.Profile]().Field(i).Name
 		var a, b spec.Profile

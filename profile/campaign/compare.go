@@ -124,7 +124,6 @@ func DifferentFields(a, b spec.Profile) []string {
 		{"constraints", []any{a.Goal.Constraints, a.Accuracy.Limit}, []any{b.Goal.Constraints, b.Accuracy.Limit}},
 		{"price", a.Goal.Price, b.Goal.Price},
 		{"accuracy", withoutLimit(a.Accuracy), withoutLimit(b.Accuracy)},
-		{"pipeline", a.Pipeline, b.Pipeline},
 		{"models", a.Models, b.Models},
 		{"scale", a.Scales, b.Scales},
 		{"isolation", a.Isolation, b.Isolation},
