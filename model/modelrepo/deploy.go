@@ -12,7 +12,6 @@ import (
 
 	"tuner/internal/checksum"
 	"tuner/internal/durable"
-	"tuner/internal/inside"
 	"tuner/model/modelconfig"
 )
 
@@ -53,17 +52,10 @@ func Copy(dir string, v Variant) error {
 // folderPlan plans a model's folder as a copy of another, with the given files, and without the
 // receipt, which only Write makes.
 func folderPlan(folder string, files []string) (plan, error) {
-	p := plan{model: filepath.Base(folder)}
-	for _, file := range files {
-		if file == configName || file == receiptName {
-			continue
-		}
-		found, err := inside.Below(folder, filepath.FromSlash(file))
-		if err := p.addFile(found, err, filepath.Join(folder, file), filepath.FromSlash(file)); err != nil {
-			return plan{}, err
-		}
+	p, err := plan{model: filepath.Base(folder)}.withFiles(folder, files)
+	if err != nil {
+		return plan{}, err
 	}
-	var err error
 	if p.config, err = os.ReadFile(filepath.Join(folder, configName)); err != nil {
 		return plan{}, fmt.Errorf("cannot read configuration %q: %w", filepath.Join(folder, configName), durable.Cause(err))
 	}
@@ -220,9 +212,6 @@ func CopyDeployed(dir, source string, share bool) (int64, error) {
 		return 0, fmt.Errorf("cannot copy model folder %q: %w", source, durable.Cause(err))
 	}
 	p, err := folderPlan(source, files)
-	if err == nil {
-		p.versions, err = emptyVersions(source)
-	}
 	if err != nil {
 		return 0, err
 	}

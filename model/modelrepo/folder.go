@@ -37,26 +37,34 @@ func (m Source) Files() ([]string, error) {
 	return paths, nil
 }
 
-// withFolder adds all files of a model's folder except its configuration, and its versions without a file.
+// withFolder adds all files of a model's folder as withFiles does, and the digest.
 func (p plan) withFolder(m Source) (plan, error) {
 	files, err := listFiles(m.Folder)
 	if err != nil {
 		return plan{}, fmt.Errorf("cannot read folder %q: %w", m.Folder, durable.Cause(err))
 	}
+	if p, err = p.withFiles(m.Folder, files); err != nil {
+		return plan{}, err
+	}
+	p.digest, err = digest(m, fmt.Appendf(nil, "%s\n%q", p.config, p.versions), p.files)
+	return p, err
+}
+
+// withFiles adds files of a model's folder except its configuration and the receipt, and its versions
+// without a file.
+func (p plan) withFiles(folder string, files []string) (plan, error) {
 	for _, file := range files {
 		if file == configName || file == receiptName {
 			continue
 		}
 		path := filepath.FromSlash(file)
-		found, err := inside.Below(m.Folder, path)
-		if err := p.addFile(found, err, filepath.Join(m.Folder, path), path); err != nil {
+		found, err := inside.Below(folder, path)
+		if err := p.addFile(found, err, filepath.Join(folder, path), path); err != nil {
 			return plan{}, err
 		}
 	}
-	if p.versions, err = emptyVersions(m.Folder); err != nil {
-		return plan{}, err
-	}
-	p.digest, err = digest(m, fmt.Appendf(nil, "%s\n%q", p.config, p.versions), p.files)
+	var err error
+	p.versions, err = emptyVersions(folder)
 	return p, err
 }
 

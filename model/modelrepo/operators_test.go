@@ -45,6 +45,24 @@ func TestCarryOperators(t *testing.T) {
 	checkSameFile(t, filepath.Join(dir, "m", "operators", "a.so"), filepath.Join(other, "m", "operators", "a.so"))
 }
 
+// The folder of an ensemble keeps its version, which has no file.
+func TestLinkEnsemble(t *testing.T) {
+	t.Parallel()
+	from, to := filepath.Join(t.TempDir(), "e"), t.TempDir()
+	if err := os.MkdirAll(filepath.Join(from, "3"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(from, configName), []byte(`name: "e" platform: "ensemble"`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := LinkWith(to, from, nil); err != nil {
+		t.Fatal(err)
+	}
+	if info, err := os.Stat(filepath.Join(to, "e", "3")); err != nil || !info.IsDir() {
+		t.Errorf("the version is gone: %v", err)
+	}
+}
+
 // Two libraries of the same name cannot lie in one folder, and a model without libraries stays as it is.
 func TestCarryOperatorsRefuses(t *testing.T) {
 	t.Parallel()

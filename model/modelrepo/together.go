@@ -68,12 +68,7 @@ func planOf(v Variant) (plan, error) {
 	if err != nil {
 		return plan{}, fmt.Errorf("cannot read folder %q: %w", from, durable.Cause(err))
 	}
-	p, err := folderPlan(from, files)
-	if err != nil {
-		return plan{}, err
-	}
-	p.versions, err = emptyVersions(from)
-	return p, err
+	return folderPlan(from, files)
 }
 
 // Exchange replaces the model of a variant in dir, the repository of a running server, or adds it.
