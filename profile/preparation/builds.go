@@ -81,19 +81,41 @@ func (o Options) findBuilds(ctx context.Context, p spec.Profile, s profile.Subje
 	if !p.UsesBundled() && p.Accuracy.Limit == nil {
 		return nil, facts, nil
 	}
+	builds, isMissing, err := o.locate(p)
+	if isMissing || err != nil {
+		return builds, facts, err
+	}
+	opened, facts, err := Open(ctx, builds, p, s, facts)
+	if err != nil {
+		return nil, facts, exit.OrInterrupted(ctx, err)
+	}
+	return opened, facts, nil
+}
+
+// locate finds the builds of a profile. A dry run continues without them, with a message: isMissing is
+// true then.
+func (o Options) locate(p spec.Profile) (builds []ortlib.Build, isMissing bool, err error) {
 	builds, missing := o.Builds(p)
 	switch {
 	case missing == nil:
-		opened, facts, err := Open(ctx, builds, p, s, facts)
-		if err != nil {
-			return nil, facts, exit.OrInterrupted(ctx, err)
-		}
-		return opened, facts, nil
+		return builds, false, nil
 	case o.DryRun && !errors.As(missing, new(*ortlib.SameError)): // works without ONNX Runtime, and knows more with one
 		fmt.Fprintf(o.Messages, "%v\nthe plan is made without it, and may contain candidates that do not work here\n", missing)
-		return builds, facts, nil
+		return builds, true, nil
 	}
-	return nil, facts, exit.With(exit.Usage, missing)
+	return nil, false, exit.With(exit.Usage, missing)
+}
+
+// openBuilds opens builds. It returns them with the versions that they report.
+func openBuilds(ctx context.Context, builds []ortlib.Build) ([]ortlib.Build, error) {
+	opened := make([]ortlib.Build, len(builds))
+	for i, b := range builds {
+		var err error
+		if opened[i], err = OpenBuild(ctx, b); err != nil {
+			return nil, err
+		}
+	}
+	return opened, nil
 }
 
 // Open opens the builds of a campaign. It returns them with the versions that they report. It adds
@@ -104,11 +126,9 @@ func Open(ctx context.Context, builds []ortlib.Build, p spec.Profile, s profile.
 		return nil, facts, err
 	}
 	prober.Libraries = s.Libraries
-	opened := make([]ortlib.Build, len(builds))
-	for i, b := range builds {
-		if opened[i], err = OpenBuild(ctx, b); err != nil {
-			return nil, facts, err
-		}
+	opened, err := openBuilds(ctx, builds)
+	if err != nil {
+		return nil, facts, err
 	}
 	if selectors := p.Runtimes(); len(selectors) > 0 { // again, with the versions that the libraries report
 		if err := ortlib.CheckDistinct(opened, selectors); err != nil {

@@ -3,6 +3,7 @@ package preparation
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"tuner/internal/durable"
@@ -25,7 +26,7 @@ func (c *Campaign) openPipeline(ctx context.Context, p spec.Profile, host hostin
 		}
 		stages = append(stages, stage)
 	}
-	if err := c.openBuilds(ctx, p); err != nil {
+	if err := c.openEnginesBuild(ctx, p); err != nil {
 		return err
 	}
 	subject, err := profile.OpenPipeline(p, stages)
@@ -75,21 +76,18 @@ func (c *Campaign) openStage(ctx context.Context, p spec.Profile, host hostinfo.
 	return c.openModel(ctx, p, subject, host)
 }
 
-// openBuilds opens the build of the bundled engine where no stage needed it.
-func (c *Campaign) openBuilds(ctx context.Context, p spec.Profile) error {
-	if !p.UsesBundled() || len(c.Builds) > 0 {
+// openEnginesBuild opens the build of the bundled engine where no stage looked for one.
+func (c *Campaign) openEnginesBuild(ctx context.Context, p spec.Profile) error {
+	isModel := func(stage spec.Profile) bool { return !profile.IsForeign(stage) }
+	if !p.UsesBundled() || slices.ContainsFunc(p.Models, isModel) {
 		return nil
 	}
-	builds, err := c.options.Builds(p)
-	if err != nil {
-		return exit.With(exit.Usage, err)
+	builds, isMissing, err := c.options.locate(p)
+	if isMissing || err != nil {
+		return err
 	}
-	for _, b := range builds {
-		opened, err := OpenBuild(ctx, b)
-		if err != nil {
-			return exit.OrInterrupted(ctx, err)
-		}
-		c.Builds = append(c.Builds, opened)
+	if c.Builds, err = openBuilds(ctx, builds); err != nil {
+		return exit.OrInterrupted(ctx, err)
 	}
 	return nil
 }
