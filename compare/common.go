@@ -1,12 +1,9 @@
 package compare
 
 import (
-	"math"
-
 	"gonum.org/v1/gonum/stat/distuv"
 
 	"tuner/measure"
-	"tuner/measure/stats"
 )
 
 // Common is the change of a metric that all configurations and loads of a pair share, as that of a
@@ -49,8 +46,7 @@ func commonOf(metric measure.Metric, shifts []shift) (Common, bool) {
 	for _, s := range shifts {
 		q += (s.mean - mean) * (s.mean - mean) / s.variance
 	}
-	half := stats.Half95 * math.Sqrt(1/weights+shared)
-	c := Common{Metric: metric, Changes: len(shifts), Change: Figure{math.Expm1(mean), math.Expm1(mean - half), math.Expm1(mean + half)}}
+	c := Common{Metric: metric, Changes: len(shifts), Change: *shift{mean, 1 / weights, shared}.change()}
 	info, _ := metric.Info()
 	c.Direction = directionOf(&c.Change, info.HigherBetter)
 	c.PValue = distuv.ChiSquared{K: float64(len(shifts) - 1)}.Survival(q)

@@ -1,6 +1,5 @@
 #include "lane.h"
 
-#include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -10,7 +9,7 @@ struct lane {
 	pthread_t thread;
 	pthread_mutex_t mutex;
 	pthread_cond_t changed;
-	int ends[2]; // a pipe: to read, to write
+	int ends; // descriptor for a byte after each run
 	int quit;
 	run_plan *plan; // of the next run; NULL: none
 	api_table api;
@@ -28,7 +27,7 @@ static void *lane_main(void *argument) {
 		if (plan == NULL) return NULL;
 		l->status = api_run_plan(l->api, l->session, l->memory, plan);
 		// The pipe holds at most this byte, so the write is complete, unless a signal comes first.
-		while (write(l->ends[1], "", 1) < 0) continue;
+		while (write(l->ends, "", 1) < 0) continue;
 	}
 }
 
@@ -42,23 +41,10 @@ static void lane_signals(sigset_t *before) {
 	pthread_sigmask(SIG_SETMASK, &blocked, before);
 }
 
-static int lane_pipe(int *ends) {
-	if (pipe(ends) != 0) return -1;
-	if (fcntl(ends[0], F_SETFL, O_NONBLOCK) == 0 && fcntl(ends[0], F_SETFD, FD_CLOEXEC) == 0 &&
-		fcntl(ends[1], F_SETFD, FD_CLOEXEC) == 0)
-		return 0;
-	close(ends[0]);
-	close(ends[1]);
-	return -1;
-}
-
-lane *lane_new(void) {
+lane *lane_new(int ends) {
 	lane *l = calloc(1, sizeof *l);
 	if (l == NULL) return NULL;
-	if (lane_pipe(l->ends) != 0) {
-		free(l);
-		return NULL;
-	}
+	l->ends = ends;
 	pthread_mutex_init(&l->mutex, NULL);
 	pthread_cond_init(&l->changed, NULL);
 	sigset_t before;
@@ -66,8 +52,6 @@ lane *lane_new(void) {
 	int failed = pthread_create(&l->thread, NULL, lane_main, l);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	if (failed == 0) return l;
-	close(l->ends[0]);
-	close(l->ends[1]);
 	free(l);
 	return NULL;
 }
@@ -85,11 +69,8 @@ void lane_free(lane *l) {
 	pthread_join(l->thread, NULL);
 	pthread_cond_destroy(&l->changed);
 	pthread_mutex_destroy(&l->mutex);
-	close(l->ends[1]);
 	free(l);
 }
-
-int lane_ends(lane *l) { return l->ends[0]; }
 
 void lane_run(lane *l, api_table api, void *session, void *memory, run_plan *plan) {
 	l->api = api;

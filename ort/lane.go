@@ -23,18 +23,23 @@ import (
 // A lane's thread has the processors and the memory policy of the thread that made it. It is not for
 // concurrent use.
 type Lane struct {
-	native *C.lane
-	ends   *os.File // has a byte after each run
-	end    [1]byte
+	native      *C.lane
+	ends, write *os.File // both ends of a pipe, which has a byte after each run
+	end         [1]byte
 }
 
 // NewLane starts the thread. The caller closes the lane.
 func NewLane() (*Lane, error) {
-	native := C.lane_new()
-	if native == nil {
-		return nil, errors.New("cannot start a thread for runs: no thread, memory or descriptor is left")
+	ends, write, err := os.Pipe()
+	if err != nil {
+		return nil, fmt.Errorf("cannot make a pipe for the ends of runs: %w", err)
 	}
-	return &Lane{native: native, ends: os.NewFile(uintptr(C.lane_ends(native)), "runs of a lane")}, nil
+	l := &Lane{ends: ends, write: write}
+	if l.native = C.lane_new(C.int(write.Fd())); l.native == nil {
+		l.closePipe()
+		return nil, errors.New("cannot start a thread for runs: no thread or memory is left")
+	}
+	return l, nil
 }
 
 // run makes a run of a plan.
@@ -50,5 +55,11 @@ func (l *Lane) run(s *Session, p *Plan) error {
 // Close ends the thread.
 func (l *Lane) Close() {
 	C.lane_free(l.native)
-	_ = l.ends.Close() // only memory of this process is behind it
+	l.closePipe()
+}
+
+// closePipe ignores errors, since only memory of this process is behind a pipe.
+func (l *Lane) closePipe() {
+	_ = l.write.Close()
+	_ = l.ends.Close()
 }

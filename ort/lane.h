@@ -6,12 +6,11 @@
 
 typedef struct lane lane;
 
-// Starts the thread. Returns NULL if there is no thread, memory or descriptor for it.
-lane *lane_new(void);
-// Ends the thread. No run may be under way. The descriptor of lane_ends stays open.
+// Starts the thread. It writes a byte to the descriptor after each run. Returns NULL if there is no
+// thread or memory for it.
+lane *lane_new(int ends);
+// Ends the thread. No run may be under way. The descriptor stays open.
 void lane_free(lane *l);
-// The descriptor from which a byte can be read after each run. It does not block. The caller closes it.
-int lane_ends(lane *l);
 // Makes api_run_plan on the thread. The last run must have ended.
 void lane_run(lane *l, api_table api, void *session, void *memory, run_plan *plan);
 // What api_run_plan returned, after the byte of its end has been read.
