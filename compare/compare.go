@@ -46,7 +46,7 @@ type Run struct {
 	Configurations []Configuration   `json:"configurations"` // configurations with figures
 
 	shown    []measure.Metric // metrics of the run's goal
-	models   []string         // names of several models; none for one
+	several  bool             // it is of several models
 	withheld withheld
 }
 

@@ -191,7 +191,7 @@ func metricsOf(a, b Point) (list []measure.Metric) {
 // shownIn lists the metrics that reports show.
 func shownIn(a, b Run) []measure.Metric {
 	list := []measure.Metric{measure.Throughput, measure.LatencyP99}
-	if len(a.models) > 0 && len(b.models) > 0 { // they have no common throughput and latency
+	if a.several && b.several { // they have no common throughput and latency
 		list = []measure.Metric{}
 	}
 	for _, m := range slices.Concat(a.shown, b.shown) {

@@ -147,9 +147,7 @@ func readCampaign(path string, text []byte) (Run, error) {
 	if r.Origin != nil {
 		run.Created = created(r.Origin.Created)
 	}
-	for _, m := range r.Models {
-		run.models = append(run.models, m.Model)
-	}
+	run.several = len(r.Models) > 0
 	for _, t := range r.Goal.Objective {
 		if t.Metric != measure.Scale { // a load has it
 			run.shown = append(run.shown, t.Metric)
