@@ -53,6 +53,18 @@ func (f *Flags) Choice(p *string, name, value string, allowed []string, usage st
 	})
 }
 
+// List defines a flag of values that are separated by commas.
+func (f *Flags) List(p *[]string, name string, value []string, usage string) {
+	*p = value
+	if value != nil {
+		usage += " (default " + strings.Join(value, ",") + ")"
+	}
+	f.Func(name, usage, func(text string) error {
+		*p = strings.Split(text, ",")
+		return nil
+	})
+}
+
 // Path defines a flag for a file or a folder. Its value becomes an absolute path; an empty one
 // stays empty.
 func (f *Flags) Path(p *string, name, value, usage string) {

@@ -49,8 +49,8 @@ func define(f *program.Flags, o *options) {
 	f.DurationVar(&o.budget, "budget", 5*time.Minute, "virtual time of a campaign")
 	f.IntVar(&o.perOctave, "per-octave", 0, "levels in a doubling of the scale (default as in profiles)")
 	f.BoolVar(&o.formula, "formula", false, "the server is a formula that has nothing of the queue simulation")
-	list(f, &o.strategies, "strategies", []string{plan.Colocation, plan.Alternating}, "strategies, separated by commas")
-	list(f, &o.kinds, "kinds", []string{shared, divided, either}, "kinds of campaigns, separated by commas")
+	f.List(&o.strategies, "strategies", []string{plan.Colocation, plan.Alternating}, "strategies, separated by commas")
+	f.List(&o.kinds, "kinds", []string{shared, divided, either}, "kinds of campaigns, separated by commas")
 	f.Check(func() error {
 		for _, k := range o.kinds {
 			if !slices.Contains([]string{shared, divided, either}, k) {
@@ -65,15 +65,6 @@ func define(f *program.Flags, o *options) {
 		if o.seeds < 1 || o.models < 2 || o.budget <= 0 || o.first < 0 {
 			return fmt.Errorf("-seeds %d -models %d -budget %v -first %d: the first must be above 0, the second above 1", o.seeds, o.models, o.budget, o.first)
 		}
-		return nil
-	})
-}
-
-// list defines a flag of names that are separated by commas.
-func list(f *program.Flags, p *[]string, name string, value []string, usage string) {
-	*p = value
-	f.Func(name, usage+" (default "+strings.Join(value, ",")+")", func(text string) error {
-		*p = strings.Split(text, ",")
 		return nil
 	})
 }

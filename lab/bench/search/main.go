@@ -37,9 +37,9 @@ func define(f *program.Flags, o *options) {
 	f.DurationVar(&o.budget, "budget", 10*time.Minute, "virtual time of a campaign")
 	f.StringVar(&o.recorded, "recorded", "lab/testdata/landscapes", "folder of recorded landscapes (*.jsonl.gz)")
 	f.BoolVar(&o.trace, "trace", false, "print the trials of the first campaign of each series; for one series at a time (-seeds 1)")
-	list(f, &o.landscapes, "landscapes", nil, "names of the landscapes, separated by commas (default: all)")
-	list(f, &o.strategies, "strategies", strategies(), "strategies, separated by commas")
-	list(f, &o.tuned, "tuned", []string{"minilm", "cnn", "mlp", "lstm"},
+	f.List(&o.landscapes, "landscapes", nil, "names of the landscapes, separated by commas (default: all)")
+	f.List(&o.strategies, "strategies", strategies(), "strategies, separated by commas")
+	f.List(&o.tuned, "tuned", []string{"minilm", "cnn", "mlp", "lstm"},
 		"landscapes on which constants of the strategies were chosen, separated by commas: their rows say so")
 	f.Float64Var(&o.neighbour, "neighbour", 0,
 		"share of the cores, 0 to 0.9, that another process takes in bursts, 20 s of every 80 s in the mean")
@@ -55,18 +55,6 @@ func define(f *program.Flags, o *options) {
 		case o.seeds < 1 || o.budget <= 0:
 			return fmt.Errorf("-seeds %d -budget %v: both must be above zero", o.seeds, o.budget)
 		}
-		return nil
-	})
-}
-
-// list defines a flag of names that are separated by commas.
-func list(f *program.Flags, p *[]string, name string, value []string, usage string) {
-	*p = value
-	if value != nil {
-		usage += " (default " + strings.Join(value, ",") + ")"
-	}
-	f.Func(name, usage, func(text string) error {
-		*p = strings.Split(text, ",")
 		return nil
 	})
 }
