@@ -124,7 +124,7 @@ func loadsText(r analyze.Result) (string, error) {
 		return "", err
 	}
 	note := figures.LoadsNote
-	if len(r.Models) == 0 {
+	if len(r.Served()) == 0 {
 		note += " " + figures.AdaptNote
 	}
 	return "\n" + figures.LoadsTitle + "\n" + rowsOf(&table) + prose(note+"\n"), nil
