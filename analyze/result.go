@@ -95,6 +95,7 @@ type Result struct {
 // Served is one of several models, with what the result of a single model has of it.
 type Served struct {
 	Header   journal.Header // that of a campaign of the model alone (journal.Header.Part)
+	Calls    bool           // the pipeline itself, which calls the others
 	Shapes   map[string][]int64
 	Pad      map[string]int64
 	Accuracy spec.Accuracy

@@ -138,7 +138,7 @@ func servedOf(c Campaign) []Served {
 		list = append(list, Served{Header: c.Header.Part(i), Shapes: own.Inputs.Shape, Pad: own.Inputs.Pad, Accuracy: comparison(own)})
 	}
 	if c.Header.IsPipeline() {
-		list = append(list, Served{Header: ofPipeline(c.Header), Shapes: c.Profile.Inputs.Shape})
+		list = append(list, Served{Header: ofPipeline(c.Header), Calls: true, Shapes: c.Profile.Inputs.Shape})
 	}
 	return list
 }
@@ -184,3 +184,10 @@ func (r Result) OfEach() []Result {
 	}
 	return list
 }
+
+// HostPolicies returns the values of a server's option --host-policy that the configuration needs; none where
+// the models share all cores.
+func (c Config) HostPolicies() []string { return isolation.Options(c.Policies) }
+
+// ServerFlags returns the flags of a server for the configuration's host policies.
+func (c Config) ServerFlags() []string { return isolation.Flags(c.Policies) }

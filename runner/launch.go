@@ -16,6 +16,10 @@ type Server struct {
 	Policies []isolation.Policy
 }
 
+// PolicyFlags returns the flags that define the server's host policies. They are the same for the bundled
+// engine and for a tritonserver.
+func (s Server) PolicyFlags() []string { return isolation.Flags(s.Policies) }
+
 // Launcher starts engines.
 type Launcher interface {
 	// Launch starts an engine on a model repository, without a loaded model, and returns when it

@@ -179,6 +179,24 @@ func (p Policy) Options() []string {
 	return options
 }
 
+// Options returns the values of --host-policy that define policies.
+func Options(policies []Policy) []string {
+	var list []string
+	for _, p := range policies {
+		list = append(list, p.Options()...)
+	}
+	return list
+}
+
+// Flags returns the flags of a server that define policies, as tuner serve and tritonserver take them.
+func Flags(policies []Policy) []string {
+	list := Options(policies)
+	for i := range list {
+		list[i] = "--host-policy=" + list[i]
+	}
+	return list
+}
+
 // Equal reports whether two policies are the same.
 func (p Policy) Equal(q Policy) bool {
 	return p.Name == q.Name && p.Node == q.Node && slices.Equal(p.Cores, q.Cores)

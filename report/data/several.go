@@ -17,7 +17,7 @@ func namesOfSeveral(r analyze.Result) []string {
 		names = append(names, search.KnobIsolation)
 	}
 	for _, m := range r.Served() {
-		if m.Header.Model == r.Header.Model { // a pipeline has no knobs of its own
+		if m.Calls { // a pipeline has no knobs of its own
 			continue
 		}
 		for _, knob := range knobs.Names() {

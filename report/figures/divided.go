@@ -12,23 +12,11 @@ import (
 // Several models may divide a server's cores. Their configurations then name host policies, which the
 // server's options define.
 
-// HostPolicies returns the options of a server for the host policies of a configuration, as tuner serve and
-// tritonserver take them; none where the models share all cores.
-func HostPolicies(c analyze.Config) []string {
-	var options []string
-	for _, p := range c.Policies {
-		for _, value := range p.Options() {
-			options = append(options, "--host-policy="+value)
-		}
-	}
-	return options
-}
-
 // ServeNote says with which options a server must start to serve the best configuration; "" if it needs
 // none.
 func ServeNote(r analyze.Result) string {
 	best, ok := r.Winner()
-	if options := HostPolicies(best); ok && len(options) > 0 {
+	if options := best.ServerFlags(); ok && len(options) > 0 {
 		return fmt.Sprintf("Each model has cores of its own, which the server's options define: %s.", strings.Join(options, " "))
 	}
 	return ""

@@ -14,16 +14,11 @@ import (
 
 // A pipeline has the load and the figures of one model, and the configurations of several: its stages.
 
-// isCaller reports whether a model of a result is the pipeline itself, and not one of its stages.
-func isCaller(r analyze.Result, m analyze.Served) bool {
-	return r.IsPipeline() && m.Header.Model == r.Header.Model
-}
-
 // stageColumns lists a column for the configuration of each stage.
 func stageColumns(r analyze.Result) []column {
 	var list []column
 	for i, m := range r.Stages {
-		if !isCaller(r, m) {
+		if !m.Calls {
 			list = append(list, column{header: m.Header.Model, cell: func(c analyze.Config) string { return partCell(r, i, c.Parts[i].Setup) }, right: true})
 		}
 	}

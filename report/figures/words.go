@@ -115,7 +115,7 @@ func settingsText(r analyze.Result, c search.Candidate) string {
 		parts = append(parts, server.Describe())
 	}
 	for _, m := range r.Served() {
-		if !isCaller(r, m) {
+		if !m.Calls {
 			parts = append(parts, m.Header.Model+" "+c.Of(m.Header.Model).Describe())
 		}
 	}

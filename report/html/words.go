@@ -67,7 +67,7 @@ func Write(w io.Writer, r analyze.Result, withRepository bool) error {
 				serve += fmt.Sprintf(" %s='%s'", o.Flag, o.Path)
 			}
 			triton := `tritonserver --model-repository="$PWD/` + report.RepositoryDir + `"`
-			for _, option := range figures.HostPolicies(best) {
+			for _, option := range best.ServerFlags() {
 				serve, triton = serve+" "+option, triton+" "+option
 			}
 			page.Deploy = []string{

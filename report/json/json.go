@@ -122,7 +122,7 @@ func newResult(r analyze.Result) result.Result {
 		d.Windows, d.Ending, d.Time, d.Origin = &r.Windows, &ending, &account, &origin
 	}
 	for _, m := range r.Stages {
-		if m.Header.Model != r.Header.Model {
+		if !m.Calls {
 			d.Stages = append(d.Stages, m.Header.Model)
 		}
 	}
@@ -168,7 +168,7 @@ func newConfiguration(r analyze.Result, c analyze.Config) result.Configuration {
 	s := c.Setup
 	j := result.Configuration{
 		Name: c.Name, Rank: c.Rank, Default: c.Candidate.IsDefault(), Satisfies: c.Satisfies(), TiedWith: c.TiedWith,
-		Setup: newSetup(s), Models: newConfigured(c), HostPolicies: newHostPolicies(c),
+		Setup: newSetup(s), Models: newConfigured(c), HostPolicies: c.HostPolicies(),
 		Settings: c.Candidate, Points: []result.Point{}, Config: c.Text,
 	}
 	if c.Best != nil {

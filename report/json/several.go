@@ -47,12 +47,3 @@ func newConfigured(c analyze.Config) []result.Configured {
 	}
 	return list
 }
-
-// newHostPolicies lists the host policies that a configuration of several models needs of the server.
-func newHostPolicies(c analyze.Config) []string {
-	var list []string
-	for _, p := range c.Policies {
-		list = append(list, p.Options()...)
-	}
-	return list
-}

@@ -67,23 +67,11 @@ func (b Bundled) Launch(ctx context.Context, s runner.Server) (runner.Engine, er
 		"--http-address=127.0.0.1", "--grpc-address=127.0.0.1", "--metrics-address=127.0.0.1",
 		fmt.Sprintf("--announce-fd=%d", announceFD), fmt.Sprintf("--parent-fd=%d", parentFD),
 		"--ort-library=" + s.Library}
-	cmd := exec.Command(b.Binary, slices.Concat(options, hostPolicies(s), b.Libraries.Flags())...)
+	cmd := exec.Command(b.Binary, slices.Concat(options, s.PolicyFlags(), b.Libraries.Flags())...)
 	cmd.Env = ortlib.Build{Library: s.Library, Dir: filepath.Dir(s.Library)}.Environment(os.Environ())
 	p, err := startProcess(ctx, cmd, cmp.Or(b.Start, defaultStart), cmp.Or(b.Drain, defaultDrain))
 	if err != nil {
 		return nil, err
 	}
 	return p, nil
-}
-
-// hostPolicies returns the options of a server for its host policies. They are the same for the
-// bundled engine and for a tritonserver.
-func hostPolicies(s runner.Server) []string {
-	var options []string
-	for _, p := range s.Policies {
-		for _, value := range p.Options() {
-			options = append(options, "--host-policy="+value)
-		}
-	}
-	return options
 }

@@ -71,7 +71,7 @@ func (l Local) command(s runner.Server, at api.Announcement) *exec.Cmd {
 		host, port, _ := net.SplitHostPort(listener.address) // the address of a listener is valid
 		options = append(options, fmt.Sprintf("--%s-address=%s", listener.name, host), fmt.Sprintf("--%s-port=%s", listener.name, port))
 	}
-	options = append(options, hostPolicies(s)...)
+	options = append(options, s.PolicyFlags()...)
 	cmd := exec.Command(l.Program, append(options, l.Args...)...)
 	cmd.Env = os.Environ()
 	for _, name := range slices.Sorted(maps.Keys(l.Environment)) {
