@@ -46,7 +46,7 @@ func Stages(m measure.Measurement, serving []Serving) []Stage {
 		var busy, duration time.Duration
 		requests, isKnown := 0, false
 		for _, w := range m.Windows {
-			own, has := ofStage(w, p.Model)
+			own, has := w.Stage(p.Model)
 			isKnown = isKnown || has
 			server, busy = plus(server, own), busy+own.InstanceTime()
 			duration, requests = duration+w.Duration, requests+w.Requests
@@ -60,21 +60,11 @@ func Stages(m measure.Measurement, serving []Serving) []Stage {
 		}
 		if server.Requests > 0 {
 			s.Queue = server.Queue.Seconds() / float64(server.Requests)
-			s.Compute = (server.ComputeInput + server.ComputeInfer + server.ComputeOutput).Seconds() / float64(server.Requests)
+			s.Compute = server.Compute().Seconds() / float64(server.Requests)
 		}
 		list = append(list, s)
 	}
 	return list
-}
-
-// ofStage returns a stage's statistics in a window.
-func ofStage(w measure.Window, model string) (measure.ServerStats, bool) {
-	for _, s := range w.Stages {
-		if s.Model == model {
-			return s.Server, true
-		}
-	}
-	return measure.ServerStats{}, false
 }
 
 // Busy returns the busy instances of all stages.

@@ -156,13 +156,12 @@ type parts struct {
 
 func partsOf(s measure.ServerStats) parts {
 	computed := s.Requests - s.CacheHits
-	compute := s.ComputeInput + s.ComputeInfer + s.ComputeOutput
 	return parts{
 		success: each(s.Success, s.Requests), queue: each(s.Queue, s.Requests),
 		input: each(s.ComputeInput, computed), infer: each(s.ComputeInfer, computed), output: each(s.ComputeOutput, computed),
-		compute: each(compute, computed),
+		compute: each(s.Compute(), computed),
 		hit:     each(s.CacheHit, s.CacheHits), miss: each(s.CacheMiss, s.CacheMisses),
-		accounted: each(compute+s.CacheHit+s.CacheMiss, s.Requests),
+		accounted: each(s.Compute()+s.CacheHit+s.CacheMiss, s.Requests),
 	}
 }
 

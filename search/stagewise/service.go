@@ -42,7 +42,7 @@ func (x *Stagewise) price() (search.Action, bool) {
 
 // wish returns the pool that a stage opens next; nil for none.
 func (x *Stagewise) wish(s *stage) (*pools.Pool, string) {
-	if s.isPriced() && x.pace.Searched() > x.guided.Trials.ExploreShare {
+	if s.pools.IsPriced() && x.pace.Searched() > x.guided.Trials.ExploreShare {
 		return nil, ""
 	}
 	if d, ok := s.pools.Default(); ok && !d.HasFailed() && !d.Engine().IsOpen() {
@@ -72,7 +72,7 @@ func (s *stage) anyPool() *pools.Pool {
 // sizes lists the client batches of a service trial: from the requests' own in powers of two to the largest
 // that every stage takes.
 func (x *Stagewise) sizes(own []search.Candidate) []int {
-	client, most := max(x.settings.Space.Load.BatchSize, 1), math.MaxInt
+	client, most := x.client(), math.MaxInt
 	for i, s := range x.stages {
 		most = min(most, max(s.pools.Queue(own[i]).MaxBatch, 1))
 	}
@@ -104,11 +104,16 @@ func (x *Stagewise) recordService(e search.Event) {
 			s.predictor.Learn(pool, ofStage(e, s.name))
 		}
 	}
-	if n := len(e.Measurement.Windows); n > 0 && e.Trial.Sizes[0] == max(x.settings.Space.Load.BatchSize, 1) {
+	if n := len(e.Measurement.Windows); n > 0 && e.Trial.Sizes[0] == x.client() {
 		if outside, ok := outsideOf(e.Measurement.Windows[0]); ok && (x.overhead == 0 || outside < x.overhead) {
 			x.overhead = outside
 		}
 	}
+	x.forget()
+}
+
+// forget drops what was computed from the service times before.
+func (x *Stagewise) forget() {
 	clear(x.simulated)
 	clear(x.known)
 }
@@ -117,20 +122,10 @@ func (x *Stagewise) recordService(e search.Event) {
 func ofStage(e search.Event, name string) search.Event {
 	windows := slices.Clone(e.Measurement.Windows)
 	for i := range windows {
-		windows[i].Server = statsOf(windows[i], name)
+		windows[i].Server, _ = windows[i].Stage(name)
 	}
 	e.Measurement.Windows, e.Measurement.Failure = windows, nil
 	return e
-}
-
-// statsOf returns the statistics of a stage in a window.
-func statsOf(w measure.Window, name string) measure.ServerStats {
-	for _, s := range w.Stages {
-		if s.Model == name {
-			return s.Server
-		}
-	}
-	return measure.ServerStats{}
 }
 
 // outsideOf returns the time of a request outside of the stages, in s: its mean latency less the times in
@@ -141,7 +136,7 @@ func outsideOf(w measure.Window) (float64, bool) {
 	if !ok || s.Requests == 0 {
 		return 0, false
 	}
-	inside := (s.Queue + s.ComputeInput + s.ComputeInfer + s.ComputeOutput).Seconds() / float64(s.Requests)
+	inside := (s.Queue + s.Compute()).Seconds() / float64(s.Requests)
 	return max(latency.Value-inside, 0), true
 }
 
@@ -155,7 +150,7 @@ func (x *Stagewise) recordBatches(e search.Event) {
 			continue
 		}
 		for _, w := range e.Measurement.Windows {
-			stats := statsOf(w, s.name)
+			stats, _ := w.Stage(s.name)
 			for _, b := range stats.Batches {
 				isPower := b.Size&(b.Size-1) == 0
 				if b.Executions < x.tuning.Executions || !isPower || b.Size <= pool.Engine().Alone().Largest() {
@@ -166,8 +161,7 @@ func (x *Stagewise) recordBatches(e search.Event) {
 				w.Server = stats
 				one.Measurement.Windows = []measure.Window{w}
 				s.predictor.Learn(pool, one)
-				clear(x.simulated)
-				clear(x.known)
+				x.forget()
 			}
 		}
 	}

@@ -18,9 +18,8 @@ import (
 // stage is one of the stages: its engine processes, and their service times as far as they are known.
 type stage struct {
 	name      string
-	space     search.Space // of the stage alone
-	isFixed   bool         // it has no knobs
-	after     []int        // stages whose answers it needs
+	isFixed   bool  // it has no knobs
+	after     []int // stages whose answers it needs
 	pools     *pools.Pools
 	predictor *predict.Predictor
 }
@@ -44,7 +43,7 @@ func newStage(s search.Settings, at int, n tuning.Tuning) *stage {
 	own.Goal = search.Goal{}
 	own.Space = search.Movable(p.Space)
 	own.Space.Load = search.LoadAxis{Levels: []float64{1}, BatchSize: s.Space.Load.BatchSize}
-	x := &stage{name: p.Model, space: own.Space, isFixed: len(p.Space.Knobs) == 0}
+	x := &stage{name: p.Model, isFixed: len(p.Space.Knobs) == 0}
 	for i, other := range s.Space.Parts {
 		if i != at && slices.Contains(p.Space.Facts.After, other.Model) {
 			x.after = append(x.after, i)
@@ -64,11 +63,6 @@ func (s *stage) own(c search.Candidate) search.Candidate {
 	return own
 }
 
-// isPriced reports whether service times of any engine are known.
-func (s *stage) isPriced() bool {
-	return slices.ContainsFunc(s.pools.Engines(), (*pools.Engine).IsOpen)
-}
-
 // option returns a configuration with its times; false if they are neither known nor expected.
 func (s *stage) option(pool *pools.Pool, c search.Candidate, client, cores int) (option, bool) {
 	f, ok := s.predictor.Forecast(pool.Engine())
@@ -77,18 +71,18 @@ func (s *stage) option(pool *pools.Pool, c search.Candidate, client, cores int) 
 	}
 	o := option{pool: pool, candidate: c, queue: s.pools.Queue(c), curve: f.Curve, doubt: f.Deviation}
 	o.curve.Threads = pool.Threads()
-	full := max(o.queue.MaxBatch, client, 1)
+	full := max(o.queue.MaxBatch, client)
 	if !o.queue.Dynamic {
-		full = max(client, 1)
+		full = client
 	}
-	rows := float64(max(client, 1))
+	rows := float64(client)
 	o.capacity = packing.Capacity(o.queue, o.curve, client)
 	if threads := o.curve.Threads; threads > 0 {
 		useful := float64(max(o.queue.Instances, 1))
 		o.capacity *= min(1, math.Max(1, float64(cores)/float64(threads))/useful)
 		o.cost = float64(threads) * o.curve.Time(full, 1, 1) * rows / float64(full)
 	}
-	o.lone = o.curve.Time(max(client, 1), 1, 1)
+	o.lone = o.curve.Time(client, 1, 1)
 	return o, true
 }
 

@@ -10,7 +10,6 @@ package stagewise
 import (
 	"fmt"
 	"math"
-	"slices"
 
 	"tuner/measure"
 	"tuner/search"
@@ -33,7 +32,6 @@ type Stagewise struct {
 	line      queuesim.Line          // reused memory of simulations
 	simulated map[cell]result        // with the present service times
 	excluded  map[string]bool        // keys of candidates that failed, or miss a limit that no load cures
-	last      search.Candidate       // of the running process
 	next      *search.Action         // nil after an event
 	promising []outlook              // of the last choice, the most worth first
 	known     map[string]combination // by the key of a candidate
@@ -73,7 +71,7 @@ func (x *Stagewise) choose(affords func(search.Trial) bool) search.Action {
 		return next
 	}
 	for _, s := range x.stages {
-		if !s.isPriced() {
+		if !s.pools.IsPriced() {
 			return search.Action{Stop: true, Why: "no engine process of stage " + s.name + " serves"}
 		}
 	}
@@ -93,12 +91,8 @@ func (x *Stagewise) choose(affords func(search.Trial) bool) search.Action {
 func (x *Stagewise) Tell(e search.Event) {
 	x.next, x.promising = nil, nil
 	x.pace.Record(e)
-	x.last = e.Trial.Candidate
 	if f := e.Measurement.Failure; f != nil {
 		x.blame(e, *f)
-		if f.Stage != measure.StageLoad {
-			x.last = search.Candidate{}
-		}
 	}
 	if e.Trial.Phase == search.PhaseService {
 		x.recordService(e)
@@ -117,16 +111,10 @@ func (x *Stagewise) learn(e search.Event) {
 		return
 	}
 	x.recordBatches(e)
-	if x.isIncurable(e.Trial.Candidate) {
+	if x.ledger.MissesMemory(e.Trial.Candidate) {
 		x.excluded[e.Trial.Candidate.Key()] = true
 	}
 	x.errors.add(trial{candidate: e.Trial.Candidate, load: e.Trial.Load, measurement: e.Measurement})
-}
-
-// isIncurable reports whether the last trial of a candidate misses a limit that no load cures: on memory.
-func (x *Stagewise) isIncurable(c search.Candidate) bool {
-	points := x.ledger.Points(c)
-	return len(points) > 0 && slices.ContainsFunc(points[len(points)-1].Misses, func(m search.Miss) bool { return search.IsMemory(m.Constraint.Metric) })
 }
 
 // blame drops what a failure shows not to serve. A failure at the start that names no stage is that of the
@@ -142,8 +130,7 @@ func (x *Stagewise) blame(e search.Event, f measure.Failure) {
 		}
 	}
 	if isBlamed {
-		clear(x.simulated)
-		clear(x.known)
+		x.forget()
 		return
 	}
 	if e.Trial.Phase != search.PhaseService {

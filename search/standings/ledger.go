@@ -118,6 +118,13 @@ func (l *Ledger) Add(e search.Event) {
 	}
 }
 
+// MissesMemory reports whether the last trial of a configuration misses a limit on memory, which no load
+// cures.
+func (l *Ledger) MissesMemory(c search.Candidate) bool {
+	points := l.Points(c)
+	return len(points) > 0 && slices.ContainsFunc(points[len(points)-1].Misses, func(m search.Miss) bool { return search.IsMemory(m.Constraint.Metric) })
+}
+
 // Points returns the points of a configuration in the order of its trials; the caller must not
 // change them.
 func (l *Ledger) Points(c search.Candidate) []Point {

@@ -143,15 +143,9 @@ func (x *Explorer) learn(e search.Event) {
 		isUnknown = isUnknown || slices.ContainsFunc(latencies, math.IsNaN)
 	}
 	x.search.Tell(o)
-	if isUnknown || x.isIncurable(e) {
+	if isUnknown || x.ledger.MissesMemory(e.Trial.Candidate) {
 		x.search.Exclude(cell)
 	}
-}
-
-// isIncurable reports whether a trial misses a limit that no lower load cures: on memory.
-func (x *Explorer) isIncurable(e search.Event) bool {
-	points := x.ledger.Points(e.Trial.Candidate)
-	return len(points) > 0 && slices.ContainsFunc(points[len(points)-1].Misses, func(m search.Miss) bool { return search.IsMemory(m.Constraint.Metric) })
 }
 
 // latencies returns what a measurement shows of a model's limited latencies, with the standard

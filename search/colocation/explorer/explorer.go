@@ -68,7 +68,7 @@ func (x *Explorer) choose(affords func(search.Trial) bool) search.Action {
 		return next
 	}
 	for _, p := range x.parts {
-		if !p.isPriced() {
+		if !p.pools.IsPriced() {
 			return search.Action{Stop: true, Why: "no engine process of model " + p.name + " serves"}
 		}
 	}
@@ -96,7 +96,7 @@ func (x *Explorer) isReached(scale float64) bool {
 // begin starts the search once the models are priced, with the trials so far. A model that it cannot
 // place is the refusal. It is part of learning, since the search must follow from the events alone.
 func (x *Explorer) begin() {
-	if _, more := x.price(); more || x.search != nil || x.refusal != "" || slices.ContainsFunc(x.parts, func(p *part) bool { return !p.isPriced() }) {
+	if _, more := x.price(); more || x.search != nil || x.refusal != "" || slices.ContainsFunc(x.parts, func(p *part) bool { return !p.pools.IsPriced() }) {
 		return
 	}
 	s := colocation.Settings{

@@ -96,9 +96,6 @@ func (x *part) isDefault(c search.Candidate) bool {
 	return c.Key() == x.pools.InPool(search.Candidate{}).Key()
 }
 
-// isPriced reports whether service times of any engine are known.
-func (x *part) isPriced() bool { return slices.ContainsFunc(x.pools.Engines(), (*pools.Engine).IsOpen) }
-
 // curve returns the service curve of a pool: the measured one, or else the expected one with the
 // standard deviation of its times' logarithm. It returns false without either.
 func (x *part) curve(p *pools.Pool) (c queuesim.ServiceCurve, doubt float64, ok bool) {

@@ -37,7 +37,7 @@ func (x *Explorer) price() (search.Action, bool) {
 
 // wishOf returns the service trial that a model needs before the search; false if it needs none.
 func (x *Explorer) wishOf(p *part) (wish, bool) {
-	if p.isPriced() && x.clock.Searched() > x.tuning.Trials.ExploreShare {
+	if p.pools.IsPriced() && x.clock.Searched() > x.tuning.Trials.ExploreShare {
 		return wish{}, false
 	}
 	if d, ok := p.pools.Default(); ok && d.IsUnopened() {

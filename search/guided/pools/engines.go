@@ -85,7 +85,7 @@ func (s *Pools) Unexplored(x Experience) *Engine {
 			next, least = e, distance
 		}
 	}
-	if next == nil && !slices.ContainsFunc(s.engines, (*Engine).IsOpen) {
+	if next == nil && !s.IsPriced() {
 		again := slices.IndexFunc(s.engines, func(e *Engine) bool { return e.EntryPool() != nil && !x.IsHopeless(e) })
 		if again >= 0 {
 			return s.engines[again]
@@ -117,3 +117,6 @@ func (s *Pools) Untried() int {
 	}
 	return n
 }
+
+// IsPriced reports whether service times of any engine process are known.
+func (s *Pools) IsPriced() bool { return slices.ContainsFunc(s.engines, (*Engine).IsOpen) }
