@@ -2,7 +2,7 @@ package serve
 
 import (
 	"context"
-	"errors"
+	"fmt"
 	"log/slog"
 
 	"tuner/adaptive"
@@ -18,7 +18,7 @@ type steered struct{ *engine.Server }
 func (s steered) Arrived(_ context.Context, model string) (uint64, error) {
 	n, serves := s.Server.Arrived(model)
 	if !serves {
-		return n, errors.New("it is not served")
+		return n, fmt.Errorf("its model %q is not served: name a repository that has it", model)
 	}
 	return n, nil
 }
@@ -28,9 +28,6 @@ func (s steered) Arrived(_ context.Context, model string) (uint64, error) {
 func newWheel(ctx context.Context, s *engine.Server, t *adaptive.Table, log *slog.Logger) (*steering.Wheel, error) {
 	if t == nil {
 		return nil, nil
-	}
-	if _, serves := s.Arrived(t.Model); !serves {
-		return nil, exit.Usagef("--adaptive: its model %q is not served: name a repository that has it", t.Model)
 	}
 	w, err := steering.New(ctx, steered{s}, t, log)
 	if err != nil {
