@@ -33,13 +33,7 @@ func WriteText(w io.Writer, p capacity.Plan, explain bool) error {
 	}
 	show := func(t table) error {
 		b.WriteString("\n")
-		rows := make([][]string, len(t.rows))
-		for i, row := range t.rows {
-			for _, cell := range row {
-				rows[i] = append(rows[i], terminal.Plain(cell))
-			}
-		}
-		return terminal.WriteTable(&b, t.columns, rows)
+		return terminal.WritePlainTable(&b, t.Columns, t.Rows)
 	}
 	for _, l := range head(p) {
 		line(l)
@@ -120,17 +114,18 @@ func WriteMarkdown(w io.Writer, p capacity.Plan, explain bool) error {
 
 // table is a table of a plan in any form.
 type table struct {
-	columns []terminal.Column
-	rows    [][]string
+	Title   string // on the page
+	Columns []terminal.Column
+	Rows    [][]string
 }
 
 func (t table) markdown(b *strings.Builder) {
 	b.WriteString("\n|")
-	for _, c := range t.columns {
+	for _, c := range t.Columns {
 		fmt.Fprintf(b, " %s |", escaped(c.Title))
 	}
 	b.WriteString("\n|")
-	for _, c := range t.columns {
+	for _, c := range t.Columns {
 		if c.Right {
 			b.WriteString("---:|")
 		} else {
@@ -138,7 +133,7 @@ func (t table) markdown(b *strings.Builder) {
 		}
 	}
 	b.WriteString("\n")
-	for _, row := range t.rows {
+	for _, row := range t.Rows {
 		b.WriteString("|")
 		for _, cell := range row {
 			fmt.Fprintf(b, " %s |", escaped(cell))

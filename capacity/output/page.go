@@ -18,29 +18,12 @@ type planPage struct {
 	webpage.Parts
 	Model        string
 	Head         []string
-	Tables       []pageTable
+	Tables       []table
 	Verification []string
 	Explanation  []string
 	Notes        []string
 	Axes         []axis
 	Prices       []price
-}
-
-// pageTable is a table with its title.
-type pageTable struct {
-	Title string
-	Heads []pageHead
-	Rows  [][]pageCell
-}
-
-type pageHead struct {
-	Title    string
-	IsNumber bool
-}
-
-type pageCell struct {
-	Text     string
-	IsNumber bool
 }
 
 // axis is a slider of the what-if.
@@ -109,17 +92,7 @@ func nearest(values []float64, to float64) (best int) {
 	return best
 }
 
-func titled(title string, t table) pageTable {
-	p := pageTable{Title: title}
-	for _, c := range t.columns {
-		p.Heads = append(p.Heads, pageHead{c.Title, c.Right})
-	}
-	for _, row := range t.rows {
-		cells := make([]pageCell, len(row))
-		for i, text := range row {
-			cells[i] = pageCell{text, t.columns[i].Right}
-		}
-		p.Rows = append(p.Rows, cells)
-	}
-	return p
+func titled(title string, t table) table {
+	t.Title = title
+	return t
 }

@@ -45,7 +45,7 @@ func fleets(p capacity.Plan) table {
 	if p.Best.Cost == 0 {
 		cost = "Hours/day"
 	}
-	t := table{columns: []terminal.Column{
+	t := table{Columns: []terminal.Column{
 		{Title: "Fleet"}, {Title: "Config"}, {Title: "Replicas", Right: true}, {Title: cost, Right: true}, {Title: "Of chosen", Right: true},
 		{Title: "Within", Right: true}, {Title: "Worst day", Right: true}, {Title: "p99 ms", Right: true},
 	}}
@@ -58,7 +58,7 @@ func fleets(p capacity.Plan) table {
 		if f.Scaling.Min == f.Scaling.Max {
 			replicas = fmt.Sprint(f.Scaling.Min)
 		}
-		t.rows = append(t.rows, []string{
+		t.Rows = append(t.Rows, []string{
 			f.About, f.Configuration, replicas, four(value), fmt.Sprintf("%.2f ×", value/chosen),
 			percent(f.Within), percent(f.WorstDay), fmt.Sprintf("%.3g", 1000*f.P99),
 		})
@@ -79,12 +79,12 @@ func percent(share float64) string { return fmt.Sprintf("%.2f %%", 100*share) }
 
 // candidates lists the configurations that were considered.
 func candidates(p capacity.Plan) table {
-	t := table{columns: []terminal.Column{
+	t := table{Columns: []terminal.Column{
 		{Title: "Machine"}, {Title: "Config"}, {Title: "Setup"}, {Title: "Price/h", Right: true}, {Title: "Capacity/s", Right: true},
 		{Title: "Within limit/s", Right: true}, {Title: "Least/day", Right: true}, {Title: "Tried", Right: true},
 	}}
 	for _, c := range p.Configurations {
-		t.rows = append(t.rows, []string{
+		t.Rows = append(t.Rows, []string{
 			c.Type, c.Configuration, c.Setup, number(c.Price), number(c.Capacity), number(c.Safe), number(c.LeastCost), fmt.Sprint(c.Tried),
 		})
 	}
@@ -109,12 +109,12 @@ func four(x float64) string {
 
 // checks compares the simulation with what was measured.
 func checks(p capacity.Plan) table {
-	t := table{columns: []terminal.Column{
+	t := table{Columns: []terminal.Column{
 		{Title: "Machine"}, {Title: "Config"}, {Title: "Load"}, {Title: "Measured p99 ms", Right: true}, {Title: "Simulated p99 ms", Right: true},
 	}}
 	for _, c := range p.Configurations {
 		for _, k := range c.Checks {
-			t.rows = append(t.rows, []string{c.Type, c.Configuration, k.Load.String(), number(1000 * k.Measured), number(1000 * k.Simulated)})
+			t.Rows = append(t.Rows, []string{c.Type, c.Configuration, k.Load.String(), number(1000 * k.Measured), number(1000 * k.Simulated)})
 		}
 	}
 	return t
@@ -170,11 +170,11 @@ const mostLate = 0.01
 
 // replayed compares a replay with its simulation.
 func replayed(v *capacity.Verification) table {
-	t := table{columns: []terminal.Column{
+	t := table{Columns: []terminal.Column{
 		{Title: "Replay"}, {Title: "Requests", Right: true}, {Title: "p50 ms", Right: true}, {Title: "p99 ms", Right: true}, {Title: "Within", Right: true},
 	}}
 	add := func(name string, l capacity.Latencies, p99 string) {
-		t.rows = append(t.rows, []string{name, fmt.Sprint(v.Requests), four(1000 * l.P50), p99, percent(l.Within)})
+		t.Rows = append(t.Rows, []string{name, fmt.Sprint(v.Requests), four(1000 * l.P50), p99, percent(l.Within)})
 	}
 	add("simulated", v.Simulated, four(1000*v.Simulated.P99))
 	add("measured", v.Measured, fmt.Sprintf("%s [%s, %s]", four(1000*v.Measured.P99), four(1000*v.P99Range[0]), four(1000*v.P99Range[1])))

@@ -22,7 +22,7 @@ func WriteText(w io.Writer, dir string, r results.Ranking) error {
 		}
 		b.WriteString("\n")
 		for _, t := range tables(m) {
-			if err := t.text(&b); err != nil {
+			if err := terminal.WritePlainTable(&b, t.Columns, t.Rows); err != nil {
 				return err
 			}
 			b.WriteString("\n")
@@ -36,21 +36,11 @@ func WriteText(w io.Writer, dir string, r results.Ranking) error {
 	return nil
 }
 
-// table is a table of a ranking in any form.
+// table is a table of a ranking in any form. The page's template reads its fields.
 type table struct {
-	title   string
-	columns []terminal.Column
-	rows    [][]string
-}
-
-func (t table) text(b *strings.Builder) error {
-	rows := make([][]string, len(t.rows))
-	for i, row := range t.rows {
-		for _, cell := range row {
-			rows[i] = append(rows[i], terminal.Plain(cell))
-		}
-	}
-	return terminal.WriteTable(b, t.columns, rows)
+	Title   string
+	Columns []terminal.Column
+	Rows    [][]string
 }
 
 // tables returns the tables of a model. The table of types is left out if each has one campaign, which the
@@ -64,7 +54,7 @@ func tables(m results.ModelAnswer) []table {
 
 // types has a row for each type of machine.
 func types(m results.ModelAnswer) table {
-	t := table{title: "Types of machines", columns: []terminal.Column{
+	t := table{Title: "Types of machines", Columns: []terminal.Column{
 		{Title: "Type"}, {Title: "Machines", Right: true}, {Title: "Configuration"}, {Title: "infer/s", Right: true}, {Title: "× default", Right: true},
 		{Title: "cost/M", Right: true}, {Title: "another one", Right: true}, {Title: "× best", Right: true}}}
 	for _, x := range m.Types {
@@ -72,7 +62,7 @@ func types(m results.ModelAnswer) table {
 		if x.Next != nil {
 			next = fmt.Sprintf("%.4g to %.4g", x.Next.Lo, x.Next.Hi)
 		}
-		t.rows = append(t.rows, []string{x.Machine, fmt.Sprintf("%d of %d", x.Machines, x.Campaigns), setup(x.State, x.Setup),
+		t.Rows = append(t.Rows, []string{x.Machine, fmt.Sprintf("%d of %d", x.Machines, x.Campaigns), setup(x.State, x.Setup),
 			figure(x.Throughput, "%.1f", 1), figure(x.Gain, "%.3g", 1), figure(x.Cost, "%.4g", 1), next, figure(x.ToBest, "%.3g", 1)})
 	}
 	return t
@@ -80,11 +70,11 @@ func types(m results.ModelAnswer) table {
 
 // campaigns has a row for each campaign.
 func campaigns(m results.ModelAnswer) table {
-	t := table{title: "Campaigns", columns: []terminal.Column{
+	t := table{Title: "Campaigns", Columns: []terminal.Column{
 		{Title: "Machine"}, {Title: "Node"}, {Title: "Configuration"}, {Title: "Load"}, {Title: "infer/s", Right: true}, {Title: "p99 ms", Right: true},
 		{Title: "cost/M", Right: true}, {Title: "Disturbed", Right: true}}}
 	for _, r := range m.Rows {
-		t.rows = append(t.rows, []string{r.Machine, r.Node, setup(r.State, r.Setup), r.Load, figure(r.Throughput, "%.1f", 1), figure(r.P99, "%.3g", 1e3),
+		t.Rows = append(t.Rows, []string{r.Machine, r.Node, setup(r.State, r.Setup), r.Load, figure(r.Throughput, "%.1f", 1), figure(r.P99, "%.3g", 1e3),
 			figure(r.Cost, "%.4g", 1), fmt.Sprintf("%.0f %%", 100*r.Disturbed)})
 	}
 	return t

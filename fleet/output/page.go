@@ -33,23 +33,7 @@ type modelPart struct {
 	Chart    string // ID of its chart
 	Headline string
 	Summary  []string
-	Tables   []pageTable
-}
-
-type pageTable struct {
-	Title string
-	Heads []pageHead
-	Rows  [][]pageCell
-}
-
-type pageHead struct {
-	Title    string
-	IsNumber bool
-}
-
-type pageCell struct {
-	Text     string
-	IsNumber bool
+	Tables   []table
 }
 
 // The data of the page's script: what the charts draw.
@@ -85,9 +69,7 @@ func WriteHTML(w io.Writer, r results.Ranking) error {
 		if len(m.Summary) > 0 {
 			part.Headline, part.Summary = m.Summary[0], m.Summary[1:]
 		}
-		for _, t := range []table{types(m), campaigns(m)} {
-			part.Tables = append(part.Tables, t.page())
-		}
+		part.Tables = []table{types(m), campaigns(m)}
 		p.Models = append(p.Models, part)
 		charts = append(charts, chartOf(part.Chart, m))
 	}
@@ -95,21 +77,6 @@ func WriteHTML(w io.Writer, r results.Ranking) error {
 		p.Parts = parts
 		return p
 	})
-}
-
-func (t table) page() pageTable {
-	p := pageTable{Title: t.title}
-	for _, c := range t.columns {
-		p.Heads = append(p.Heads, pageHead{c.Title, c.Right})
-	}
-	for _, row := range t.rows {
-		cells := make([]pageCell, len(row))
-		for i, text := range row {
-			cells[i] = pageCell{text, t.columns[i].Right}
-		}
-		p.Rows = append(p.Rows, cells)
-	}
-	return p
 }
 
 // chartOf returns what the chart of a model draws: the figure by which its types are ordered.

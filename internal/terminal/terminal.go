@@ -167,6 +167,17 @@ type Column struct {
 	Right bool // right-aligned
 }
 
+// WritePlainTable is WriteTable for rows in which foreign text may stand. It makes every cell Plain.
+func WritePlainTable(w io.Writer, columns []Column, rows [][]string) error {
+	plain := make([][]string, len(rows))
+	for i, row := range rows {
+		for _, cell := range row {
+			plain[i] = append(plain[i], Plain(cell))
+		}
+	}
+	return WriteTable(w, columns, plain)
+}
+
 // WriteTable writes columns separated by spaces, with one line under the header.
 func WriteTable(w io.Writer, columns []Column, rows [][]string) error {
 	padding := tw.CellPadding{PerColumn: slices.Repeat([]tw.Padding{{Right: "  ", Overwrite: true}}, len(columns))}

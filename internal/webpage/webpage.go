@@ -27,7 +27,8 @@ import (
 var assets embed.FS
 
 // The files that all pages share; a page's own files follow them. parts.html has the templates
-// head, theme, chart and foot.
+// head, theme, chart, foot, and table: it takes a Title, Columns with a Title and whether their text is
+// on the right, and Rows of texts.
 const (
 	sharedTemplates = "parts.html"
 	sharedStyle     = "base.css"
