@@ -70,6 +70,13 @@ type watchOptions struct {
 	harden, blind      bool
 }
 
+// driver makes the driver of a plan with the options.
+func (o watchOptions) driver(con Console, p fleet.Plan) driver.Driver {
+	d := newDriver(con, p)
+	d.Harden, d.Blind = o.harden, o.blind
+	return d
+}
+
 // watchFleet carries a run through, and ranks what it has measured.
 func watchFleet(cmd *cobra.Command, con Console, p fleet.Plan, o watchOptions) error {
 	if err := collectFleet(cmd, con, p, o); err != nil {
@@ -80,9 +87,7 @@ func watchFleet(cmd *cobra.Command, con Console, p fleet.Plan, o watchOptions) e
 		return err
 	}
 	if len(list) > 0 {
-		d := newDriver(con, p)
-		d.Harden, d.Blind = o.harden, o.blind
-		if err := d.More(cmd.Context(), kubectl(p), list); err != nil {
+		if err := o.driver(con, p).More(cmd.Context(), kubectl(p), list); err != nil {
 			return err
 		}
 	}
@@ -111,9 +116,7 @@ func more(p fleet.Plan) ([]fleet.More, error) {
 
 // collectFleet carries a run through until all that can come is collected.
 func collectFleet(cmd *cobra.Command, con Console, p fleet.Plan, o watchOptions) error {
-	d := newDriver(con, p)
-	d.Harden, d.Blind = o.harden, o.blind
-	states, err := d.Run(cmd.Context())
+	states, err := o.driver(con, p).Run(cmd.Context())
 	if exit.CodeOf(err) == exit.Interrupted {
 		fmt.Fprintf(con.Err, "next:\n  tuner fleet %s -f %s   goes on watching\n  tuner fleet status -f %s   asks once\n  tuner fleet delete -f %s   ends the fleet\n", o.verb, o.file, o.file, o.file)
 	}
@@ -171,16 +174,22 @@ the workers and the policy of --harden stay: other fleets of the namespace use t
 	return cmd
 }
 
-// deleteRun collects and deletes one run.
+// deleteRun collects and deletes one run, and the further campaigns of its stage.
 func deleteRun(cmd *cobra.Command, con Console, p fleet.Plan, uncollected bool) error {
+	if err := deleteOne(cmd, con, p, uncollected); err != nil {
+		return err
+	}
+	return deleteMore(cmd, con, p, uncollected)
+}
+
+// deleteOne collects and deletes the objects of a plan.
+func deleteOne(cmd *cobra.Command, con Console, p fleet.Plan, uncollected bool) error {
 	names, err := newDriver(con, p).Delete(cmd.Context(), uncollected)
 	if err != nil {
 		return err
 	}
-	if _, err = fmt.Fprintf(con.Out, "run %s: deleted %s\n", p.Run, words.Count(len(names), "object")); err != nil {
-		return err
-	}
-	return deleteMore(cmd, con, p, uncollected)
+	_, err = fmt.Fprintf(con.Out, "run %s: deleted %s\n", p.Run, words.Count(len(names), "object"))
+	return err
 }
 
 // deleteMore deletes the further campaigns of a stage, if there were any. They follow from what is collected, and none follow
@@ -194,14 +203,8 @@ func deleteMore(cmd *cobra.Command, con Console, p fleet.Plan, uncollected bool)
 	if err != nil {
 		return err
 	}
-	d := newDriver(con, further)
-	if exists, err := d.Exists(cmd.Context()); err != nil || !exists {
+	if exists, err := newDriver(con, further).Exists(cmd.Context()); err != nil || !exists {
 		return err
 	}
-	names, err := d.Delete(cmd.Context(), uncollected)
-	if err != nil {
-		return err
-	}
-	_, err = fmt.Fprintf(con.Out, "run %s: deleted %s\n", further.Run, words.Count(len(names), "object"))
-	return err
+	return deleteOne(cmd, con, further, uncollected)
 }
