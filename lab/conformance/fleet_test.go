@@ -46,7 +46,7 @@ func fleetRanking(name string) results.Ranking {
 		}
 		m.Types = append(m.Types, x)
 		for k, part := range []float64{0.98, 1.03} {
-			m.Rows = append(m.Rows, results.Row{Machine: x.Machine, Node: fmt.Sprint("node-", i, k), Repeat: k + 1, State: results.StateAnswer, Setup: name, Load: "concurrency 8",
+			m.Rows = append(m.Rows, results.Row{Machine: x.Machine, Node: fmt.Sprintf("node-%d%d", i, k), Repeat: k + 1, State: results.StateAnswer, Setup: name, Load: "concurrency 8",
 				Throughput: around(100/cost/part, 0.02), P99: around(0.02, 0.05), Cost: around(cost*part, 0.02), Disturbed: 0.2 * float64(k)})
 		}
 	}
