@@ -135,21 +135,23 @@ func (w workplace) checkDivided(c result.Configuration) {
 	server, at := w.serve(repository, options...)
 	engine := server.cmd.Process.Pid
 	for i, m := range c.Models {
-		before := boundThreads(engine)
-		w.run(exit.OK, "perf", "-m", m.Model, "-u", at.HTTP, "--concurrency-range", "4", "--request-count", "2000")
-		after := boundThreads(engine)
-		spent := func(p hostpolicy.Policy) int {
-			list := hostinfo.FormatCPUs(p.Cores)
-			return after[list] - before[list]
-		}
-		own := spent(policies[i])
-		for k, p := range policies {
-			if k != i && 10*spent(p) > own {
-				t.Errorf("load on %s: its cores had %d ticks, those of another model %d", m.Model, own, spent(p))
+		own, others := 0, make([]int, len(policies))
+		// The kernel rounds each thread's time down to ticks of 10 ms, so small models need several loads.
+		for load := 0; own < 10 && load < 30; load++ {
+			before := boundThreads(engine)
+			w.run(exit.OK, "perf", "-m", m.Model, "-u", at.HTTP, "--concurrency-range", "4", "--request-count", "2000")
+			after := boundThreads(engine)
+			for k, p := range policies {
+				list := hostinfo.FormatCPUs(p.Cores)
+				others[k] += after[list] - before[list]
 			}
+			own, others[i] = own+others[i], 0
 		}
-		if own == 0 {
-			t.Errorf("load on %s: no thread of its cores computes; CPU time by cores: %v", m.Model, after)
+		if own < 10 {
+			t.Errorf("load on %s: the threads of its cores had %d ticks", m.Model, own)
+		}
+		if most := slices.Max(others); 10*most > own {
+			t.Errorf("load on %s: its cores had %d ticks, those of another model %d", m.Model, own, most)
 		}
 	}
 	server.signal(syscall.SIGTERM)
