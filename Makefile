@@ -86,7 +86,7 @@ lint: ## gofmt, go vet, staticcheck and govulncheck, of the laboratory too, and 
 
 .PHONY: fuzz
 fuzz: ## Run every fuzz target for FUZZTIME (20s)
-	tools/fuzz.sh $(FUZZTIME)
+	go -C lab run ./fuzzing -ledger= -turn $(FUZZTIME) -enough 1s -for 12h
 
 .PHONY: golden
 golden: ## Rewrite the golden files from the present output; the journals first, which reports are made of
