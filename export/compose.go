@@ -69,6 +69,7 @@ type service struct {
 	Restart     string            `yaml:"restart"`
 	StopGrace   string            `yaml:"stop_grace_period,omitempty"`
 	CapDrop     []string          `yaml:"cap_drop,omitempty"`
+	CapAdd      []string          `yaml:"cap_add,omitempty"`
 	SecurityOpt []string          `yaml:"security_opt,omitempty"`
 	Deploy      *composeResources `yaml:"deploy,omitempty"`
 }
@@ -114,6 +115,9 @@ func (d Deployment) project() project {
 		},
 		Restart: "unless-stopped", StopGrace: composeDuration(graceSeconds * time.Second),
 		CapDrop: []string{"ALL"}, SecurityOpt: []string{"no-new-privileges:true"}, Deploy: &composeResources{d.composeLimits()},
+	}
+	if d.bindsMemory() {
+		triton.CapAdd = []string{memoryCapability}
 	}
 	prometheus := service{
 		Image: prometheusImage, Ports: []string{"127.0.0.1:" + published(portPrometheus)},

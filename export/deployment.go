@@ -17,6 +17,7 @@ import (
 	"tuner/export/tuned"
 	"tuner/internal/exit"
 	"tuner/internal/words"
+	"tuner/model/isolation"
 	"tuner/ort/provider"
 )
 
@@ -185,7 +186,7 @@ func (d *Deployment) scale(o Options) {
 var (
 	imagePattern      = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._/:@-]*$`)
 	resourcePattern   = regexp.MustCompile(`^([a-z0-9]([a-z0-9.-]*[a-z0-9])?/)?[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?$`)
-	hostPolicyPattern = regexp.MustCompile(`^[A-Za-z0-9_]+,(numa-node=[0-9]+|cpu-cores=[0-9]+(-[0-9]+)?(,[0-9]+(-[0-9]+)?)*)$`)
+	hostPolicyPattern = regexp.MustCompile(`^[A-Za-z0-9_-]+,(numa-node=[0-9]+|cpu-cores=[0-9]+(-[0-9]+)?(,[0-9]+(-[0-9]+)?)*)$`)
 	instancePattern   = regexp.MustCompile(`^[A-Za-z0-9_-]+$`)
 )
 
@@ -219,6 +220,7 @@ func checkOptions(t target, models []tuned.Model, o Options) []error {
 		errs = append(errs, err)
 	}
 	errs = append(errs, checkPlan(t, models, o)...)
+	errs = append(errs, checkPolicies(t, models, o)...)
 	names := map[string]string{}
 	for _, m := range models {
 		other, twice := names[m.Name]
@@ -248,8 +250,8 @@ func arguments(models []tuned.Model, o Options) []string {
 	}
 	args = append(args, "--strict-readiness=true", "--exit-on-error=true", "--disable-auto-complete-config")
 	args = append(args, monitoring.Arguments()...)
-	for _, p := range o.HostPolicies {
-		args = append(args, "--host-policy="+p)
+	for _, p := range hostPolicies(models, o) {
+		args = append(args, isolation.Flag(p))
 	}
 	return args
 }

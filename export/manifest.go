@@ -80,6 +80,9 @@ type ManifestModel struct {
 	Limits []search.Constraint `json:"limits,omitempty"`
 	// it was measured under load together with the other models of its input; absent if alone
 	Together bool `json:"together,omitempty"`
+	// values of the server's option --host-policy with which it was measured: its processors of that machine; absent
+	// where models share all processors
+	HostPolicies []string `json:"host_policies,omitempty"`
 	// mean cosine similarity of its outputs with the original's, of the output where it is lowest;
 	// absent where nothing was compared
 	Cosine *float64 `json:"cosine,omitempty"`
@@ -110,7 +113,7 @@ func (d Deployment) Manifest() Manifest {
 		m.Models = append(m.Models, ManifestModel{
 			Name: model.Name, Input: model.Input, Configuration: model.Configuration, Precision: model.Precision, Provider: model.Provider,
 			Runtime: model.Runtime, SHA256: model.SHA256, Operators: d.carried(model), Server: model.Server, Machine: model.Fingerprint, Mix: model.Mix, Load: model.Load,
-			Throughput: Figure(model.Values[measure.Throughput]), P99: Figure(model.Values[measure.LatencyP99]), Limits: model.Limits, Together: model.Together, Cosine: model.Cosine,
+			Throughput: Figure(model.Values[measure.Throughput]), P99: Figure(model.Values[measure.LatencyP99]), Limits: model.Limits, Together: model.Together, HostPolicies: model.Policies, Cosine: model.Cosine,
 		})
 	}
 	return m

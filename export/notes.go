@@ -5,7 +5,6 @@ import (
 	"maps"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"tuner/export/tuned"
 	"tuner/ort/addon"
@@ -39,6 +38,10 @@ func notes(d Deployment, o Options) []string {
 	}
 	for _, m := range d.Models {
 		list = slices.Concat(list, machineNotes(m, d), stockNotes(m), policyNotes(m, o))
+	}
+	if d.target.isCluster() && d.bindsMemory() {
+		add("A host policy binds memory to a NUMA node. Containers may do that only with the capability %s, which the security standards for pods forbid. "+
+			"Add it under securityContext.capabilities, or describe the node's processors with cpu-cores.", memoryCapability)
 	}
 	list = append(list, planNotes(o.Plan)...)
 	if d.target.notes != nil {
@@ -134,17 +137,6 @@ func stockNotes(m tuned.Model) []string {
 			text += ", so there each instance has a thread for each core of the node"
 		}
 		add("%s.", text)
-	}
-	return list
-}
-
-// policyNotes name a model's host policies that no option defines.
-func policyNotes(m tuned.Model, o Options) []string {
-	var list []string
-	for _, policy := range m.HostPolicies() {
-		if !slices.ContainsFunc(o.HostPolicies, func(p string) bool { return strings.HasPrefix(p, policy+",") }) {
-			list = append(list, fmt.Sprintf("Model %q names the host policy %q, which no --host-policy describes, so it has no effect.", m.Name, policy))
-		}
 	}
 	return list
 }

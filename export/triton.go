@@ -26,6 +26,9 @@ func (d Deployment) dockerRun() string {
 		parts = append(parts, fmt.Sprintf("--gpus %d", d.GPUs))
 	}
 	parts = append(parts, fmt.Sprintf("--cpus %d --shm-size %dm", d.CPUs, sharedMemory))
+	if d.bindsMemory() {
+		parts = append(parts, "--cap-add "+memoryCapability)
+	}
 	if d.Memory > 0 {
 		parts = append(parts, fmt.Sprintf("--memory %dm", d.Memory))
 	}

@@ -55,6 +55,9 @@ type Model struct {
 	// Together: it was measured under load together with the other models of its input, on one server. The
 	// memory and the launch of the server are then those of the first of them, and the other figures its own.
 	Together bool
+	// Policies are values of the server's option --host-policy. They define the processors of the measured
+	// machine on which its instances compute; none if it shares all cores.
+	Policies []string
 	// Limits of the question on the model's own figures
 	Limits []search.Constraint
 }

@@ -19,6 +19,7 @@ import (
 	"tuner/internal/durable"
 	"tuner/internal/exit"
 	"tuner/measure"
+	"tuner/model/isolation"
 	"tuner/model/mix"
 	"tuner/model/modelconfig"
 	"tuner/ort/addon"
@@ -149,6 +150,15 @@ func modelOf(path string, d result.Result) (Model, error) {
 		return Model{}, fmt.Errorf("%s: config of %s: %w", path, best.Name, err)
 	}
 	m.Threads = m.sessionThreads()
+	for _, p := range best.HostPolicies {
+		policies, err := isolation.Parse([]string{p})
+		if err != nil {
+			return Model{}, fmt.Errorf("%s: host_policies of %s: %w", path, best.Name, err)
+		}
+		if slices.Contains(m.HostPolicies(), policies[0].Name) {
+			m.Policies = append(m.Policies, p)
+		}
+	}
 	if d.Origin != nil {
 		named := m.Config.GetModelOperations().GetOpLibraryFilename()
 		m.Operators = slices.DeleteFunc(slices.Clone(d.Origin.Operators), func(f addon.File) bool { return !slices.Contains(named, f.Path) })

@@ -112,6 +112,21 @@ func TestWrongResultsOfSeveralModels(t *testing.T) {
       "model": "other"`)
 	check(`"ranker" is configured as "other"`, `name: \"ranker\"\nplatform`, `name: \"other\"\nplatform`)
 	check("is not a load", `"scale": 3,`, `"scale": 0,`)
+	check(`host_policies of encoder+ranker_config_3: cannot read the host policy "$(reboot),cpu-cores=0"`,
+		`"name": "encoder+ranker_config_3",`, `"name": "encoder+ranker_config_3", "host_policies": ["$(reboot),cpu-cores=0"],`)
+}
+
+// Each model has the host policies that its own configuration names.
+func TestPoliciesOfModels(t *testing.T) {
+	t.Parallel()
+	models, err := tuned.Parse("result.json", tunedtest.Text(t, "../..", tunedtest.Two, tunedtest.Divided()...), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := [][]string{{"cores_0-0,cpu-cores=0-0"}, {"cores_1-1,cpu-cores=1-1"}}
+	if diff := cmp.Diff(want, [][]string{models[0].Policies, models[1].Policies}); diff != "" {
+		t.Errorf("policies (-want +got):\n%s", diff)
+	}
 }
 
 // The models of a result may stand in any order. Their figures, and the server's cores, memory and queue, are the same.

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"tuner/measure"
+	"tuner/model/isolation"
 	"tuner/model/modelconfig"
 	"tuner/runner"
 	"tuner/search"
@@ -45,6 +46,7 @@ func (v *verifier) load(ctx context.Context, group []subject) error {
 			job.Parts = append(job.Parts, v.job(s))
 		}
 	}
+	job.Policies = v.policies(group)
 	m, err := r.Measure(ctx, job)
 	if err != nil {
 		return err
@@ -57,6 +59,19 @@ func (v *verifier) load(ctx context.Context, group []subject) error {
 		v.compare(s, own)
 	}
 	return nil
+}
+
+// policies returns the host policies with which models were measured; none on another machine, which has other
+// processors.
+func (v *verifier) policies(group []subject) []isolation.Policy {
+	if v.options.Fingerprint != group[0].reported.Machine {
+		return nil
+	}
+	var list []isolation.Policy
+	for _, s := range group {
+		list = append(list, s.policies...)
+	}
+	return list
 }
 
 // job is the load on one model.

@@ -5,8 +5,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"tuner/export"
+	"tuner/internal/hostinfo"
 	"tuner/measure"
+	"tuner/model/isolation"
 	"tuner/search"
 )
 
@@ -34,6 +38,28 @@ func TestTogether(t *testing.T) {
 	check("a b", of("a", "out/ab", "x", true), of("b", "out/ab", "y", true))
 	check("a+b c+d", of("a", "1", "x", true), of("b", "1", "x", true), of("c", "2", "x", true), of("d", "2", "x", true))
 	check("a b", of("a", "same", "x", false), of("b", "same", "x", false))
+}
+
+// Models have the processors of their campaign on its machine alone: others have other processors.
+func TestPoliciesOfTheMeasuredMachine(t *testing.T) {
+	t.Parallel()
+	own := func(id int) isolation.Policy {
+		return isolation.NewPolicy([]hostinfo.Core{{ID: id}}, false)
+	}
+	of := func(machine string, policies ...isolation.Policy) subject {
+		return subject{reported: export.ManifestModel{Machine: machine}, policies: policies}
+	}
+	check := func(group []subject, want ...isolation.Policy) {
+		t.Helper()
+		v := verifier{options: Options{Fingerprint: "here"}}
+		if diff := cmp.Diff(want, v.policies(group)); diff != "" {
+			t.Errorf("policies (-want +got):\n%s", diff)
+		}
+	}
+	check([]subject{of("here", own(0)), of("here", own(1))}, own(0), own(1))
+	check([]subject{of("here"), of("here")})
+	check([]subject{of("there", own(0)), of("there", own(1))})
+	check([]subject{of("", own(0))})
 }
 
 // A limit is missed if the whole interval of its figure is beyond it, and judged where figures compare.

@@ -7,6 +7,7 @@ import (
 
 	"tuner/export"
 	"tuner/measure/arrivals"
+	"tuner/model/isolation"
 	"tuner/model/modelconfig"
 	"tuner/model/modelrepo"
 	"tuner/model/onnx"
@@ -23,10 +24,11 @@ type subject struct {
 	config   *modelconfig.Config // in the repository
 	file     string              // the ONNX file
 	requests runner.Requests
-	arrivals arrivals.Pattern // when the requests of a rate arrive
-	unlike   string           // why they may arrive otherwise than in the campaign; else ""
-	values   string           // why the requests' values are not the campaign's rows, though it had some; else ""
-	build    Build            // the build that serves it here
+	arrivals arrivals.Pattern   // when the requests of a rate arrive
+	unlike   string             // why they may arrive otherwise than in the campaign; else ""
+	values   string             // why the requests' values are not the campaign's rows, though it had some; else ""
+	build    Build              // the build that serves it here
+	policies []isolation.Policy // which give it processors of its own on the measured machine; none if it shares all
 }
 
 // otherBuild reports whether another ONNX Runtime than the measured one serves the model.
@@ -49,6 +51,9 @@ func open(repository string, m export.ManifestModel, input string) (subject, err
 		return subject{}, err
 	}
 	s := subject{reported: m}
+	if s.policies, err = isolation.Parse(m.HostPolicies); err != nil {
+		return subject{}, fmt.Errorf("model %q: host_policies: %w", m.Name, err)
+	}
 	if s.config, err = folder.Config(); err != nil {
 		return subject{}, err
 	}

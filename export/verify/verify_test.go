@@ -142,6 +142,9 @@ func TestOpen(t *testing.T) {
 	if _, err := open(dir, export.ManifestModel{Name: "nosuch"}, ""); err == nil || !strings.Contains(err.Error(), "nosuch") {
 		t.Errorf("a model that is not there: %v", err)
 	}
+	if _, err := open(dir, export.ManifestModel{Name: "m", HostPolicies: []string{"$(reboot),cpu-cores=0"}}, ""); err == nil || !strings.Contains(err.Error(), "host_policies: cannot read") {
+		t.Errorf("a host policy of another form: %v", err)
+	}
 }
 
 // Instances without a list of GPUs run on each GPU of the machine.

@@ -14,8 +14,11 @@ import (
 	"testing"
 
 	"tuner/engine/hostpolicy"
+	"tuner/internal/checksum"
 	"tuner/internal/exit"
 	"tuner/internal/hostinfo"
+	"tuner/model/modelconfig"
+	"tuner/model/modelrepo"
 	"tuner/report/result"
 )
 
@@ -45,7 +48,7 @@ func boundThreads(pid int) map[string]int {
 
 // With isolation: cores, the engines of a campaign bind threads to each model's cores. The server that the
 // report describes does, too: a load on one model takes CPU time of its cores alone, besides that of the
-// threads that the server has in common.
+// threads that the server has in common. An export of it is verified on those cores.
 func TestModelsOnCoresOfTheirOwn(t *testing.T) {
 	t.Parallel()
 	w := newWorkplace(t)
@@ -63,26 +66,7 @@ func TestModelsOnCoresOfTheirOwn(t *testing.T) {
 	slices.Sort(ids)
 	all, models := hostinfo.FormatCPUs(ids), os.Getenv("TUNER_MODELS")
 	w.write("profile.yaml", severalText(models, w.output)+"isolation: cores\n")
-	campaign := w.start("profile", "-f", "profile.yaml", "--quiet")
-	isBound := false
-	eventually(t, "an engine with threads that are bound to cores", func() bool {
-		select {
-		case err := <-campaign.ended:
-			campaign.ended <- err
-			return true
-		default:
-		}
-		for _, engine := range enginesOf(campaign.cmd.Process.Pid) {
-			command, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", engine)) // "" if it has ended
-			lists := boundThreads(engine)
-			delete(lists, all) // of the threads that the server has in common
-			isBound = isBound || len(lists) == 2 && bytes.Contains(command, []byte("--host-policy="))
-		}
-		return isBound
-	})
-	if code := campaign.exit(); code != exit.OK || !isBound {
-		t.Fatalf("exit code %d, threads are bound: %t; stderr:\n%s", code, isBound, campaign.stderr.String())
-	}
+	w.checkBound(w.start("profile", "-f", "profile.yaml", "--quiet"), all)
 	w.write("analyze.yaml", fmt.Sprintf("input: %q\nformats: [table]\n", w.output))
 	w.run(exit.OK, "analyze", "-f", "analyze.yaml")
 
@@ -95,16 +79,53 @@ func TestModelsOnCoresOfTheirOwn(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	i := slices.IndexFunc(r.Configurations, func(c result.Configuration) bool { return len(c.HostPolicies) > 0 })
+	i := slices.IndexFunc(r.Configurations, func(c result.Configuration) bool { return len(c.HostPolicies) > 0 && c.BestLoad != nil })
 	if i < 0 {
 		t.Fatal("no configuration has host policies")
 	}
-	w.checkDivided(r.Configurations[i])
+	divided := r.Configurations[i]
+	repository := filepath.Join(w.output, "repository")
+	w.checkDivided(repository, divided)
+
+	// An export has the processors of the models, and they have them again when it is verified. Any of the
+	// configurations may have won, so this one is made the best.
+	w.write(filepath.Join("out", result.FileName), strings.Replace(string(text), fmt.Sprintf(`"best": %q`, r.Best), fmt.Sprintf(`"best": %q`, divided.Name), 1))
+	w.run(exit.OK, "export", "triton", w.output, "-o", "deploy")
+	w.reported(throughputOf(1))
+	verified := w.start("export", "verify", "deploy")
+	w.checkBound(verified, all)
+	expect(t, verified.stdout.String(), "passed  mlp: throughput: ", "passed  cnn: throughput: ", "passed  mlp: limits: p99 ≤ ")
 }
 
-// checkDivided serves a configuration of several models as a result has it, and puts a load on one model after
-// the other.
-func (w workplace) checkDivided(c result.Configuration) {
+// checkBound waits for the end of a program. One of its servers must have had threads that are bound to the cores of
+// two models. all are the cores of other threads, as the kernel lists them.
+func (w workplace) checkBound(p *program, all string) {
+	t := w.t
+	t.Helper()
+	isBound := false
+	eventually(t, "an engine with threads that are bound to cores", func() bool {
+		select {
+		case err := <-p.ended:
+			p.ended <- err
+			return true
+		default:
+		}
+		for _, engine := range enginesOf(p.cmd.Process.Pid) {
+			command, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", engine)) // "" if it has ended
+			lists := boundThreads(engine)
+			delete(lists, all) // of the threads that the server has in common
+			isBound = isBound || len(lists) == 2 && bytes.Contains(command, []byte("--host-policy="))
+		}
+		return isBound
+	})
+	if code := p.exit(); code != exit.OK || !isBound {
+		t.Fatalf("exit code %d, threads are bound: %t; stderr:\n%s", code, isBound, p.stderr.String())
+	}
+}
+
+// checkDivided serves a configuration of several models as a result has it from a repository, which it writes, and
+// puts a load on one model after the other.
+func (w workplace) checkDivided(repository string, c result.Configuration) {
 	t := w.t
 	t.Helper()
 	policies, err := hostpolicy.Parse(c.HostPolicies)
@@ -115,20 +136,17 @@ func (w workplace) checkDivided(c result.Configuration) {
 	for _, value := range c.HostPolicies {
 		options = append(options, "--host-policy="+value)
 	}
-	repository := filepath.Join(w.dir, "divided")
 	for _, m := range c.Models {
-		folder := filepath.Join(repository, m.Model)
-		model, err := os.ReadFile(filepath.Join(os.Getenv("TUNER_MODELS"), m.Model+".onnx"))
-		if err == nil {
-			err = os.MkdirAll(filepath.Join(folder, "1"), 0o755)
-		}
-		if err == nil {
-			err = os.WriteFile(filepath.Join(folder, "1", "model.onnx"), model, 0o644)
-		}
-		if err == nil {
-			err = os.WriteFile(filepath.Join(folder, "config.pbtxt"), []byte(m.Config), 0o644)
-		}
+		path := filepath.Join(os.Getenv("TUNER_MODELS"), m.Model+".onnx")
+		digest, err := checksum.File(path)
 		if err != nil {
+			t.Fatal(err)
+		}
+		config, err := modelconfig.Parse(m.Model, []byte(m.Config))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := modelrepo.Write(repository, modelrepo.Source{Path: path, Digest: digest}, config); err != nil {
 			t.Fatal(err)
 		}
 	}

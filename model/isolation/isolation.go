@@ -192,10 +192,13 @@ func Options(policies []Policy) []string {
 func Flags(policies []Policy) []string {
 	list := Options(policies)
 	for i := range list {
-		list[i] = "--host-policy=" + list[i]
+		list[i] = Flag(list[i])
 	}
 	return list
 }
+
+// Flag returns the flag of a server with a value of --host-policy.
+func Flag(value string) string { return "--host-policy=" + value }
 
 // Equal reports whether two policies are the same.
 func (p Policy) Equal(q Policy) bool {

@@ -19,6 +19,13 @@ const (
 	Two = "two.json"
 )
 
+// Divided are replacements in Two: the best configuration gives each model a core of its own.
+func Divided() []string {
+	return []string{`"name": "encoder+ranker_config_3",`, `"name": "encoder+ranker_config_3", "host_policies": ["cores_0-0,cpu-cores=0-0", "cores_1-1,cpu-cores=1-1"],`,
+		`name: \"encoder\"\n  kind`, `name: \"encoder\"\n  host_policy: \"cores_0-0\"\n  kind`,
+		`name: \"ranker\"\n  kind`, `name: \"ranker\"\n  host_policy: \"cores_1-1\"\n  kind`}
+}
+
 // Text returns a golden result with texts replaced. root is the module's folder, relative to the test.
 func Text(t testing.TB, root, name string, replace ...string) []byte {
 	t.Helper()
