@@ -14,6 +14,7 @@ import (
 	"tuner/search/posterior"
 	"tuner/search/verdict"
 	"tuner/spec"
+	"tuner/spec/csvfiles"
 	"tuner/spec/plots"
 )
 
@@ -24,10 +25,10 @@ type Options struct {
 	// Confidence is the required probability, between 0.5 and 1, that the recommended configuration
 	// keeps the constraints. 0 keeps the profile's value.
 	Confidence float64
-	Rank       string        // spec.RankScore (or "") or spec.RankTop3Mean
-	At         spec.At       // the load at which configurations are compared; zero value: each at its best load
-	CSV        spec.CSVFiles // see Result.CSV
-	Plots      []plots.Plot  // see Result.Plots
+	Rank       string         // spec.RankScore (or "") or spec.RankTop3Mean
+	At         spec.At        // the load at which configurations are compared; zero value: each at its best load
+	CSV        csvfiles.Files // see Result.CSV
+	Plots      []plots.Plot   // see Result.Plots
 }
 
 // Analyze ranks what a campaign measured. It is deterministic: the same campaign and options give

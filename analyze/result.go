@@ -14,6 +14,7 @@ import (
 	"tuner/search/footprint"
 	"tuner/search/verdict"
 	"tuner/spec"
+	"tuner/spec/csvfiles"
 	"tuner/spec/plots"
 )
 
@@ -37,7 +38,7 @@ type Result struct {
 	Rank     string        // spec.RankTop3Mean, or a ranking by the score
 	At       *measure.Load // the load of the comparison, without a client batch; nil: each at its best load
 	Each     bool          // the table also has rows for each load
-	CSV      spec.CSVFiles
+	CSV      csvfiles.Files
 	Plots    []plots.Plot // charts in addition to the usual ones
 	Ending   Ending
 	Account  Account

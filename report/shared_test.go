@@ -12,13 +12,14 @@ import (
 	"tuner/report/formats"
 	"tuner/report/reporttest"
 	"tuner/spec"
+	"tuner/spec/csvfiles"
 )
 
 // The analysis sets the names of the CSV files. Unknown cells are empty.
 func TestCSVFiles(t *testing.T) {
 	t.Parallel()
-	r := reporttest.Ranked(t, reporttest.Typical(t), analyze.Options{CSV: spec.CSVFiles{
-		Inference: spec.CSVFile{Name: "own.csv", Columns: []string{"model_config_path", "request_rate", "perf_latency_p90", "perf_client_send_recv", "backend_parameter/nosuch"}}}})
+	r := reporttest.Ranked(t, reporttest.Typical(t), analyze.Options{CSV: csvfiles.Files{
+		Inference: csvfiles.File{Name: "own.csv", Columns: []string{"model_config_path", "request_rate", "perf_latency_p90", "perf_client_send_recv", "backend_parameter/nosuch"}}}})
 	dir := t.TempDir()
 	if _, err := formats.All().WriteAll(dir, r, []string{"csv"}); err != nil {
 		t.Fatal(err)

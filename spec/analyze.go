@@ -6,6 +6,7 @@ import (
 
 	"tuner/measure"
 	"tuner/search"
+	"tuner/spec/csvfiles"
 	"tuner/spec/document"
 	"tuner/spec/goals"
 	"tuner/spec/plots"
@@ -26,7 +27,7 @@ type Analyze struct {
 	Rank        string              // RankScore or RankTop3Mean
 	At          *At                 // nil: the mode's, see ComparedAt
 	Formats     []string            // formats to write: some of the Format constants, in the file's order
-	CSV         CSVFiles
+	CSV         csvfiles.Files
 	Plots       []plots.Plot // in addition to the usual ones
 	Shared      bool         // Output may also hold other files, like Model Analyzer's export path
 	Configs     []string     // names of reported configurations, besides the default; nil: all
@@ -122,9 +123,9 @@ func analyzeFields(a *Analyze, formats []string) []document.Field {
 		{Name: "rank", Read: func(v document.Value) { setWord(v, &a.Rank, ranks()) }},
 		{Name: "at", Read: func(v document.Value) { at(v, &a.At) }},
 		{Name: "plots", Read: func(v document.Value) { a.Plots = plots.Read(v) }},
-		{Name: "inference_output_fields", Read: columns(&a.CSV.Inference.Columns, InferenceFields(), BackendParameter)},
-		{Name: "gpu_output_fields", Read: columns(&a.CSV.GPU.Columns, GPUFields(), "")},
-		{Name: "server_output_fields", Read: columns(&a.CSV.Server.Columns, ServerFields(), "")},
+		{Name: "inference_output_fields", Read: csvfiles.Columns(&a.CSV.Inference.Columns, csvfiles.InferenceFields(), csvfiles.BackendParameter)},
+		{Name: "gpu_output_fields", Read: csvfiles.Columns(&a.CSV.GPU.Columns, csvfiles.GPUFields(), "")},
+		{Name: "server_output_fields", Read: csvfiles.Columns(&a.CSV.Server.Columns, csvfiles.ServerFields(), "")},
 		{Name: "formats", Read: func(v document.Value) {
 			var list []string
 			for _, e := range v.List() {

@@ -8,6 +8,7 @@ import (
 
 	"tuner/measure"
 	"tuner/search"
+	"tuner/spec/csvfiles"
 	"tuner/spec/goals"
 	"tuner/spec/plots"
 )
@@ -54,8 +55,8 @@ formats: [csv, table]
 `, Analyze{Path: "work/analyze.yaml", Input: "out", Output: "work/results", Objective: &p99,
 		Constraints: []search.Constraint{{Metric: measure.Throughput, Min: pointer(50.0)}},
 		Confidence:  0.9, Top: 5, Mode: ModeOnline, Rank: RankScore, At: &At{Load: measure.Load{Concurrency: 8}},
-		CSV: CSVFiles{Inference: CSVFile{Columns: []string{"perf_latency_p95", "model_name", "backend_parameter/intra_op_thread_count"}},
-			GPU: CSVFile{Columns: []string{"gpu_uuid"}}, Server: CSVFile{Columns: []string{"gpu_power_usage"}}},
+		CSV: csvfiles.Files{Inference: csvfiles.File{Columns: []string{"perf_latency_p95", "model_name", "backend_parameter/intra_op_thread_count"}},
+			GPU: csvfiles.File{Columns: []string{"gpu_uuid"}}, Server: csvfiles.File{Columns: []string{"gpu_power_usage"}}},
 		Plots:   []plots.Plot{{Name: "mine", Title: "Mine", X: "latency_p95", Y: measure.Throughput, IsMonotonic: true}, {Name: "load", Y: measure.GPUPower}},
 		Formats: []string{"csv", "table"}})
 }

@@ -19,8 +19,8 @@ var allowed = map[string][]string{
 	"cmd/stage":           {"internal/cli", "ort/ortlib"},
 	"cmd/tuner":           {"internal/cli"},
 	"internal/cli":        {"*"},
-	"report":              {"spec/plots", "analyze/bottleneck", "spec/goals", "analyze", "pipeline/steps", "model/modelrepo", "model/modelconfig", "search", "search/verdict", "measure", "profile/journal", "spec", "measure/stats", "model/onnx", "model/precision/accuracy", "internal/plotstyle", "internal/terminal", "internal/parallel"}, // onnx: files and shapes of what is deployed
-	"report/result":       {"analyze/bottleneck", "internal/hostinfo", "model/mix", "analyze", "profile/journal", "measure", "model/precision/accuracy", "search", "search/verdict", "pipeline/steps", "ort/addon"},                                                                                                                             // data: what result.json is made of
+	"report":              {"spec/csvfiles", "spec/plots", "analyze/bottleneck", "spec/goals", "analyze", "pipeline/steps", "model/modelrepo", "model/modelconfig", "search", "search/verdict", "measure", "profile/journal", "spec", "measure/stats", "model/onnx", "model/precision/accuracy", "internal/plotstyle", "internal/terminal", "internal/parallel"}, // onnx: files and shapes of what is deployed
+	"report/result":       {"analyze/bottleneck", "internal/hostinfo", "model/mix", "analyze", "profile/journal", "measure", "model/precision/accuracy", "search", "search/verdict", "pipeline/steps", "ort/addon"},                                                                                                                                              // data: what result.json is made of
 	"export":              {"model/isolation", "search", "export/environment", "capacity", "capacity/autoscaler", "export/azuresize", "export/scaling", "export/monitoring", "export/tuned", "model/mix", "model/modelrepo", "measure", "search/verdict", "ort/addon", "internal/checksum"},
 	"export/tuned":        {"model/isolation", "spec/goals", "report/result", "profile/journal", "model/mix", "model/modelrepo", "model/modelconfig", "measure", "search", "search/verdict", "internal/hostinfo", "ort/addon"}, // models of results: it knows no target; journal: servers, as result.json has them; search: places
 	"export/environment":  {"internal/telemetry", "ort/hugepages"},                                                                                                                                                             // variables of a server: it knows no target
@@ -76,11 +76,11 @@ var allowed = map[string][]string{
 	"mcp":                 {"spec/draft", "analyze", "export", "internal/children", "internal/terminal", "measure", "model/framework", "model/modelconfig", "model/onnx", "ort/ortlib", "profile/journal", "profile/starter", "report/figures", "report/formats", "report/result", "report/text", "spec", "spec/mixture", "ort/addon"},                                                                                                                                                                                                                                                                                                                             // it reads here, and measures and writes in children
 	"mcp/roots":           {"spec", "spec/paths", "ort/addon"},
 	"pipeline/steps":      {"internal/checksum"},
-	"analyze":             {"spec/plots", "model/isolation", "search/standings", "search/withheld", "internal/hostinfo", "model/mix", "profile/campaign", "spec", "spec/knobs", "search", "search/posterior", "search/verdict", "profile/journal", "pipeline/steps", "measure", "model/modelconfig", "measure/stats", "model/precision/accuracy", "internal/parallel"},
+	"analyze":             {"spec/csvfiles", "spec/plots", "model/isolation", "search/standings", "search/withheld", "internal/hostinfo", "model/mix", "profile/campaign", "spec", "spec/knobs", "search", "search/posterior", "search/verdict", "profile/journal", "pipeline/steps", "measure", "model/modelconfig", "measure/stats", "model/precision/accuracy", "internal/parallel"},
 	// spec: Model Analyzer's tags
 	"analyze/bottleneck": {"measure"}, // what limits: it ranks nothing
 	"analyze/imported":   {"spec/goals", "analyze", "spec", "measure", "model/modelconfig", "search"},
-	"spec":               {"spec/plots", "spec/stages", "spec/secrets", "spec/goals", "spec/scale", "search/joint", "measure/arrivals", "spec/traffic", "search", "model/modelconfig", "measure", "model/precision/accuracy", "ort/addon"},
+	"spec":               {"spec/csvfiles", "spec/plots", "spec/stages", "spec/secrets", "spec/goals", "spec/scale", "search/joint", "measure/arrivals", "spec/traffic", "search", "model/modelconfig", "measure", "model/precision/accuracy", "ort/addon"},
 	// YAML alone: it does not know what a field means
 	"spec/document": {"internal/problems", "internal/words"},
 	// the arrivals of requests in YAML: it knows no other field of a file
@@ -90,11 +90,13 @@ var allowed = map[string][]string{
 	"spec/mixture": {"spec/document", "measure/arrivals", "model/mix"},
 	// a candidate's knobs in YAML and in config.pbtxt: it knows no other field of a file
 	"spec/knobs": {"model/mix", "spec/document", "search", "model/modelconfig", "ort/addon"},
+	// names of columns: it knows no figure
+	"spec/csvfiles": {"spec/document"},
 	// the words and names that fields may have
-	"spec/reference":               {"spec/goals", "spec", "spec/knobs", "search", "measure", "model/modelconfig", "model/precision/accuracy", "ort/addon"},
+	"spec/reference":               {"spec/csvfiles", "spec/goals", "spec", "spec/knobs", "search", "measure", "model/modelconfig", "model/precision/accuracy", "ort/addon"},
 	"spec/reference/referencetest": {"spec/reference", "internal/golden", "internal/schema"},
 	// it writes files of tuner's own, and has package spec read them
-	"spec/modelanalyzer": {"spec", "spec/document", "spec/goals", "search", "measure", "model/modelconfig"},
+	"spec/modelanalyzer": {"spec/csvfiles", "spec", "spec/document", "spec/goals", "search", "measure", "model/modelconfig"},
 	// objectives, constraints and prices in YAML
 	"spec/goals": {"spec/document", "search", "measure"},
 	// the factors of several models' traffic in YAML

@@ -19,7 +19,7 @@ import (
 	"tuner/report"
 	"tuner/report/figures"
 	"tuner/search"
-	"tuner/spec"
+	"tuner/spec/csvfiles"
 	"tuner/spec/goals"
 )
 
@@ -236,7 +236,7 @@ func inferenceCell(r analyze.Result, x measuredPoint, field string) string {
 	case "satisfies_constraints":
 		return x.satisfies
 	}
-	if parameter, ok := strings.CutPrefix(field, spec.BackendParameter); ok {
+	if parameter, ok := strings.CutPrefix(field, csvfiles.BackendParameter); ok {
 		return Text(x.config.Deployed.GetParameters()[parameter].GetStringValue())
 	}
 	metric := goals.TagMetric(field)

@@ -18,7 +18,7 @@ import (
 	"tuner/measure"
 	"tuner/report/reporttest"
 	"tuner/search"
-	"tuner/spec"
+	"tuner/spec/csvfiles"
 )
 
 // The committed page of columns is generated from the table.
@@ -27,7 +27,7 @@ func TestColumnsPageIsGenerated(t *testing.T) {
 	files := []struct {
 		name   string
 		fields []string
-	}{{"inference", spec.InferenceFields()}, {"gpu", spec.GPUFields()}, {"server", spec.ServerFields()}}
+	}{{"inference", csvfiles.InferenceFields()}, {"gpu", csvfiles.GPUFields()}, {"server", csvfiles.ServerFields()}}
 	var b strings.Builder
 	b.WriteString(`<!-- Generated from the code: ` + "`make golden`" + ` writes this page. -->
 # CSV columns
@@ -49,20 +49,20 @@ and ` + "`metrics-server-only.csv`" + `.
 		}
 		fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", c.name, c.head, strings.Join(has, ", "), c.about)
 	}
-	fmt.Fprintf(&b, "| `%sNAME` | the name in YAML | inference | A parameter of the configuration. |\n", spec.BackendParameter)
+	fmt.Fprintf(&b, "| `%sNAME` | the name in YAML | inference | A parameter of the configuration. |\n", csvfiles.BackendParameter)
 	golden.Check(t, filepath.Join("..", "..", "docs", "reference", "csv-columns.md"), b.String())
 }
 
 // The table describes every column that a file may have.
 func TestColumnsAreDescribed(t *testing.T) {
 	t.Parallel()
-	for _, field := range slices.Concat(spec.InferenceFields(), spec.GPUFields(), spec.ServerFields()) {
+	for _, field := range slices.Concat(csvfiles.InferenceFields(), csvfiles.GPUFields(), csvfiles.ServerFields()) {
 		i := slices.IndexFunc(columns(), func(c column) bool { return c.name == field })
 		if i < 0 || columns()[i].head == "" || columns()[i].about == "" {
 			t.Errorf("the column %s is not described", field)
 			continue
 		}
-		if isEmpty := strings.HasPrefix(columns()[i].about, "Empty"); spec.IsUnmeasured(field) && !isEmpty {
+		if isEmpty := strings.HasPrefix(columns()[i].about, "Empty"); csvfiles.IsUnmeasured(field) && !isEmpty {
 			t.Errorf("the column %s is always empty, and described as %q", field, columns()[i].about)
 		}
 	}
@@ -122,7 +122,7 @@ func TestInstanceGroupOfARecording(t *testing.T) {
 // Every field that a file may ask for has its own title.
 func TestEveryColumnHasATitle(t *testing.T) {
 	t.Parallel()
-	for _, field := range slices.Concat(spec.InferenceFields(), spec.GPUFields(), spec.ServerFields()) {
+	for _, field := range slices.Concat(csvfiles.InferenceFields(), csvfiles.GPUFields(), csvfiles.ServerFields()) {
 		if header(field) == field {
 			t.Errorf("column %s has no title", field)
 		}
@@ -140,7 +140,7 @@ func TestJoinCSV(t *testing.T) {
 		return filepath.Join(dir, part)
 	}
 	parts := []string{write("a", "Model,X\na,1\n"), filepath.Join(dir, "none"), write("b", "Model,X\nb,2\nb,3\n"), write("c", "Model,Y\nc,4\n")}
-	written, err := Join(dir, parts, spec.CSVFiles{})
+	written, err := Join(dir, parts, csvfiles.Files{})
 	if err != nil || len(written) != 1 {
 		t.Fatalf("written %v, %v", written, err)
 	}
@@ -153,10 +153,10 @@ func TestJoinCSV(t *testing.T) {
 func TestSelectedColumns(t *testing.T) {
 	t.Parallel()
 	b := analyzetest.New(t, analyzetest.Profile).Measure(search.Candidate{}, 8).Measure(analyzetest.Candidate(2, 1, 16), 16)
-	r := reporttest.Ranked(t, b, analyze.Options{CSV: spec.CSVFiles{
-		Inference: spec.CSVFile{Columns: []string{"model_config_path", "concurrency", "request_rate", "perf_latency_avg", "cpu_used_ram", "backend_parameter/intra_op_thread_count"}},
-		GPU:       spec.CSVFile{Columns: []string{"gpu_uuid", "gpu_total_memory", "gpu_free_memory", "concurrency"}},
-		Server:    spec.CSVFile{Columns: []string{"gpu_uuid"}}}})
+	r := reporttest.Ranked(t, b, analyze.Options{CSV: csvfiles.Files{
+		Inference: csvfiles.File{Columns: []string{"model_config_path", "concurrency", "request_rate", "perf_latency_avg", "cpu_used_ram", "backend_parameter/intra_op_thread_count"}},
+		GPU:       csvfiles.File{Columns: []string{"gpu_uuid", "gpu_total_memory", "gpu_free_memory", "concurrency"}},
+		Server:    csvfiles.File{Columns: []string{"gpu_uuid"}}}})
 	r.Configs[0].Points[0].GPUs = []measure.GPUWindow{{UUID: "GPU-1", MemoryUsed: 1e9, MemoryTotal: 8e9}}
 	lines := strings.Split(reporttest.Written(t, r, WriteInference), "\n")
 	if want := "Model Config Path,Concurrency,Request Rate,Avg Latency (ms),RAM Usage (MB),backend_parameter/intra_op_thread_count"; lines[0] != want {

@@ -10,13 +10,13 @@ import (
 	"path/filepath"
 
 	"tuner/report"
-	"tuner/spec"
+	"tuner/spec/csvfiles"
 )
 
 // Join writes the CSV files of several models into one folder. Each file has one header, and the
 // rows of each model in their order. Join leaves out files whose columns differ from those of the
 // first. It returns the paths that it wrote.
-func Join(dir string, parts []string, names spec.CSVFiles) ([]string, error) {
+func Join(dir string, parts []string, names csvfiles.Files) ([]string, error) {
 	var written []string
 	names = names.Named()
 	for _, name := range []string{names.Inference.Name, names.GPU.Name, names.Server.Name} {

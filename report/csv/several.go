@@ -8,7 +8,7 @@ import (
 	"tuner/analyze"
 	"tuner/measure"
 	"tuner/report/figures"
-	"tuner/spec"
+	"tuner/spec/csvfiles"
 	"tuner/spec/goals"
 )
 
@@ -41,7 +41,7 @@ func severalCell(r analyze.Result, x measuredPoint, field string) string {
 	case "satisfies_constraints":
 		return x.satisfies
 	}
-	if parameter, ok := strings.CutPrefix(field, spec.BackendParameter); ok {
+	if parameter, ok := strings.CutPrefix(field, csvfiles.BackendParameter); ok {
 		return Text(ofEach(r, func(i int) string { return x.config.Parts[i].Deployed.GetParameters()[parameter].GetStringValue() }))
 	}
 	metric := goals.TagMetric(field)
@@ -67,7 +67,7 @@ func stageCell(r analyze.Result, x measuredPoint, field string) (string, bool) {
 		}
 		return strings.Join(list, separator)
 	}
-	parameter, isParameter := strings.CutPrefix(field, spec.BackendParameter)
+	parameter, isParameter := strings.CutPrefix(field, csvfiles.BackendParameter)
 	switch {
 	case field == "model_config_path":
 		return Text(x.config.Name + ": " + join(", ", func(p analyze.ConfigPart) string { return p.Model + strings.TrimPrefix(x.config.Name, r.Header.Model) })), true

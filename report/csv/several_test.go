@@ -11,7 +11,7 @@ import (
 	"tuner/analyze/analyzetest"
 	"tuner/report/reporttest"
 	"tuner/search"
-	"tuner/spec"
+	"tuner/spec/csvfiles"
 )
 
 // A row of several models has the cells that Model Analyzer writes: values with commas between, and figures
@@ -21,7 +21,7 @@ func TestCellsOfSeveralModels(t *testing.T) {
 	b := analyzetest.NewTogether(t, analyzetest.ProfileOfTwo).Measure(search.Candidate{}, 1).Measure(analyzetest.Both(2, 8, 1), 2)
 	fields := []string{"model_name", "batch_size", "concurrency", "request_rate", "model_config_path", "instance_group", "max_batch_size", "satisfies_constraints",
 		"perf_throughput", "perf_latency_p99", "cpu_used_ram", "backend_parameter/intra_op_thread_count", "gpu_uuid"}
-	r, err := analyze.Analyze(b.Campaign(), analyze.Options{CSV: spec.CSVFiles{Inference: spec.CSVFile{Columns: fields}}})
+	r, err := analyze.Analyze(b.Campaign(), analyze.Options{CSV: csvfiles.Files{Inference: csvfiles.File{Columns: fields}}})
 	if err != nil {
 		t.Fatal(err)
 	}

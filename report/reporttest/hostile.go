@@ -9,7 +9,7 @@ import (
 	"tuner/measure"
 	"tuner/profile/journal"
 	"tuner/search"
-	"tuner/spec"
+	"tuner/spec/csvfiles"
 )
 
 // A YAML file, a model or an engine's log may contain these hostile texts. They have HTML, links,
@@ -33,7 +33,7 @@ func Hostile(t *testing.T) analyze.Result {
 	c := analyzetest.Candidate(2, 1, 16).With("parameters.evil", search.Value(Evil))
 	r := Ranked(t, analyzetest.New(t, profile).Measure(search.Candidate{}, 8).Measure(c, 16).
 		Fail(analyzetest.Candidate(1, 1, 4), 8, measure.StageStart, Evil).End(Evil, true).Claim(Evil), analyze.Options{
-		CSV: spec.CSVFiles{Inference: spec.CSVFile{Columns: []string{"model_name", "backend_parameter/evil", "backend_parameter/formula", "perf_throughput"}}}})
+		CSV: csvfiles.Files{Inference: csvfiles.File{Columns: []string{"model_name", "backend_parameter/evil", "backend_parameter/formula", "perf_throughput"}}}})
 	for i := range r.Configs {
 		if parameters := r.Configs[i].Deployed.GetParameters(); parameters["evil"] != nil {
 			parameters["formula"] = parameters["evil"]

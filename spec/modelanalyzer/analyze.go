@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"tuner/spec"
+	"tuner/spec/csvfiles"
 	"tuner/spec/document"
 )
 
@@ -178,17 +179,17 @@ func (r *reader) joint() string {
 }
 
 // csv reads the names and the columns of the CSV files.
-func (r *reader) csv() spec.CSVFiles {
-	return spec.CSVFiles{
-		Inference: r.csvFile("filename_model_inference", "inference_output_fields", spec.InferenceFields(), spec.BackendParameter),
-		GPU:       r.csvFile("filename_model_gpu", "gpu_output_fields", spec.GPUFields(), ""),
-		Server:    r.csvFile("filename_server_only", "server_output_fields", spec.ServerFields(), ""),
+func (r *reader) csv() csvfiles.Files {
+	return csvfiles.Files{
+		Inference: r.csvFile("filename_model_inference", "inference_output_fields", csvfiles.InferenceFields(), csvfiles.BackendParameter),
+		GPU:       r.csvFile("filename_model_gpu", "gpu_output_fields", csvfiles.GPUFields(), ""),
+		Server:    r.csvFile("filename_server_only", "server_output_fields", csvfiles.ServerFields(), ""),
 	}
 }
 
 // csvFile reads one of them. Its columns must be allowed, or begin with the prefix if there is one.
-func (r *reader) csvFile(nameField, columnsField string, allowed []string, prefix string) spec.CSVFile {
-	var f spec.CSVFile
+func (r *reader) csvFile(nameField, columnsField string, allowed []string, prefix string) csvfiles.File {
+	var f csvfiles.File
 	if v, has := r.said(nameField); has {
 		if f.Name = v.node.Value; f.Name != filepath.Base(f.Name) || f.Name == ".." {
 			r.fail(v, document.Error{Problem: "is not the name of a file without a folder"})
@@ -204,7 +205,7 @@ func (r *reader) csvFile(nameField, columnsField string, allowed []string, prefi
 		switch {
 		case !isParameter && !slices.Contains(allowed, name):
 			r.fail(e, document.Error{Problem: "is not a column of this file", Allowed: strings.Join(allowed, ", ")})
-		case spec.IsUnmeasured(name):
+		case csvfiles.IsUnmeasured(name):
 			r.warn(e, "%s is not measured: its column is empty", name)
 		}
 		f.Columns = append(f.Columns, name)

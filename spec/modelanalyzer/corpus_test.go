@@ -14,6 +14,7 @@ import (
 	"tuner/internal/golden"
 	"tuner/search"
 	"tuner/spec"
+	"tuner/spec/csvfiles"
 	"tuner/spec/document"
 )
 
@@ -102,7 +103,7 @@ func describeResults(b *strings.Builder, a spec.Analyze) {
 	for _, p := range a.Plots {
 		fmt.Fprintf(b, ", plot %+v", p)
 	}
-	for _, csv := range []spec.CSVFile{a.CSV.Inference, a.CSV.GPU, a.CSV.Server} {
+	for _, csv := range []csvfiles.File{a.CSV.Inference, a.CSV.GPU, a.CSV.Server} {
 		if csv.Name != "" || csv.Columns != nil {
 			fmt.Fprintf(b, ", %s %v", csv.Name, csv.Columns)
 		}

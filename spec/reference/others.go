@@ -7,6 +7,7 @@ import (
 
 	"tuner/search"
 	"tuner/spec"
+	"tuner/spec/csvfiles"
 )
 
 // Analyze describes analyze.yaml. formats are the allowed words of the field with that name.
@@ -34,9 +35,9 @@ func Analyze(formats []string) File {
 			{Name: "top", Type: whole(1, 1000), Default: "3", Unit: "configurations", Meaning: "The number of configurations that tables and charts bring out, beside the default."},
 			formatsField(formats),
 			plots(),
-			columns("inference_output_fields", spec.InferenceFields(), "metrics-model-inference.csv", spec.BackendParameter),
-			columns("gpu_output_fields", spec.GPUFields(), "metrics-model-gpu.csv", ""),
-			columns("server_output_fields", spec.ServerFields(), "metrics-server-only.csv", ""),
+			columns("inference_output_fields", csvfiles.InferenceFields(), "metrics-model-inference.csv", csvfiles.BackendParameter),
+			columns("gpu_output_fields", csvfiles.GPUFields(), "metrics-model-gpu.csv", ""),
+			columns("server_output_fields", csvfiles.ServerFields(), "metrics-server-only.csv", ""),
 		},
 	}
 }

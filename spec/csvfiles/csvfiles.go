@@ -1,4 +1,6 @@
-package spec
+// Package csvfiles has the names and the columns of Model Analyzer's CSV files, as analyze.yaml chooses them. It writes
+// no file.
+package csvfiles
 
 import (
 	"cmp"
@@ -9,17 +11,17 @@ import (
 	"tuner/spec/document"
 )
 
-// CSVFiles are the CSV files of the results.
-type CSVFiles struct{ Inference, GPU, Server CSVFile }
+// Files are the CSV files of the results.
+type Files struct{ Inference, GPU, Server File }
 
-// CSVFile has the name and the columns of a CSV file. Zero values mean Model Analyzer's own.
-type CSVFile struct {
+// File has the name and the columns of a CSV file. Zero values mean Model Analyzer's own.
+type File struct {
 	Name    string   // in the folder results; only Model Analyzer's files can change it
 	Columns []string // Model Analyzer's names, in the file's order
 }
 
 // Named returns the files with Model Analyzer's names for those without a name.
-func (f CSVFiles) Named() CSVFiles {
+func (f Files) Named() Files {
 	f.Inference.Name = cmp.Or(f.Inference.Name, "metrics-model-inference.csv")
 	f.GPU.Name = cmp.Or(f.GPU.Name, "metrics-model-gpu.csv")
 	f.Server.Name = cmp.Or(f.Server.Name, "metrics-server-only.csv")
@@ -55,8 +57,8 @@ func ServerFields() []string {
 	return []string{"model_name", "gpu_uuid", "gpu_used_memory", "gpu_free_memory", "gpu_total_memory", "gpu_utilization", "gpu_power_usage"}
 }
 
-// columns reads a list of columns. Other names with the prefix are allowed too, unless it is empty.
-func columns(target *[]string, allowed []string, prefix string) func(document.Value) {
+// Columns returns a reader of a list of columns. Other names with the prefix are allowed too, unless it is empty.
+func Columns(target *[]string, allowed []string, prefix string) func(document.Value) {
 	return func(v document.Value) {
 		var list []string
 		for _, e := range v.List() {
