@@ -15,7 +15,7 @@ import (
 // Check finds the reasons why a gate cannot be judged here, before anything is opened. saveBaseline
 // is the file of a new baseline; "" if none is saved.
 func Check(g spec.Gate, saveBaseline string) error {
-	if g.Baseline.IsZero() && len(g.Limits) == 0 && saveBaseline == "" {
+	if len(g.Metrics) == 0 && len(g.Limits) == 0 && saveBaseline == "" { // a baseline brings metrics
 		return exit.Usagef("%s: there is nothing to judge: name a baseline or limits, or save the candidate's figures with --save-baseline FILE", g.Path)
 	}
 	var problems []error
@@ -34,7 +34,9 @@ func Check(g spec.Gate, saveBaseline string) error {
 		}
 	}
 	problems = append(problems, CheckHistory(g.History))
-	if saveBaseline != "" {
+	if saveBaseline != "" && len(g.Models) > 0 {
+		problems = append(problems, fmt.Errorf("--save-baseline: a saved baseline is of one model, and %s has several; name the baselines of all of them in the file", g.Path))
+	} else if saveBaseline != "" {
 		problems = append(problems, CheckSaved(saveBaseline))
 	}
 	if err := errors.Join(problems...); err != nil {

@@ -68,7 +68,7 @@ func (c Criterion) judged(reference map[measure.Metric]Reference) decide.Criteri
 	if !c.IsLimit() {
 		d.Spread = r.Spread
 	}
-	if c.isTime() || c.Metric.IsGoodput() || c.Metric == measure.Throughput {
+	if _, of := c.Metric.Split(); c.isTime() || c.Metric.IsGoodput() || of == measure.Throughput {
 		d.Slope = 1 // withheld time is lost, and makes requests longer by the same factor
 	}
 	return d
@@ -103,10 +103,20 @@ type Reference struct {
 // millionth of an inference per second, count as this.
 const leastFigure = 1e-9
 
+// own returns the windows that a metric is about, and the metric without the name of one of several models. A
+// figure of the server is in the windows of all models, and counts once.
+func own(metric measure.Metric, of measure.Measurement) (measure.Metric, measure.Measurement) {
+	if model, plain := metric.Split(); model != "" {
+		return plain, of.Of(model).Alone()
+	}
+	return metric, of.Whole().Alone()
+}
+
 // figures returns the logarithms of a metric's values on one side of a pair. There is one for each
 // window, or a single one if the metric needs all windows together. A value is NaN if it is
 // unknown, such as the latency of a window without a finished request.
 func figures(metric measure.Metric, of measure.Measurement) []float64 {
+	metric, of = own(metric, of)
 	parts := []measure.Measurement{of}
 	if !isOfAll(metric, of) {
 		parts = nil
@@ -185,7 +195,7 @@ func (c Criterion) value(p Pair, reference map[measure.Metric]Reference) (decide
 			withheld[i] -= x
 		}
 	}
-	if c.Metric == measure.Throughput && p.Candidate.Offered() > 0 {
+	if metric, of := own(c.Metric, p.Candidate); metric == measure.Throughput && of.Offered() > 0 {
 		clear(withheld) // at a request rate, the schedule decides how much is answered
 	}
 	var v decide.Value

@@ -11,6 +11,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -77,6 +78,9 @@ type Outcome struct {
 	// Timeless: more time would not help: a side is broken, a queue grows, or jobs differ by more
 	// than the tolerance
 	Timeless bool
+	// Broken lists what of the candidate failed or refuses requests: one of several models, or "" for the server as a
+	// whole
+	Broken []string
 	// Backlog: the candidate cannot keep up with the request rate, so its times cannot pass
 	Backlog     bool
 	Interrupted bool // the context ended before the gate
@@ -161,10 +165,15 @@ func (g Gate) windowsPerTurn() int {
 	switch {
 	case g.Baseline == nil:
 		return decide.WindowsPerPair
-	case g.Candidate.Job.Load.RequestRate > 0:
+	case isOpen(g.Candidate.Job):
 		return decide.WindowsPerPair / 2
 	}
 	return 1
+}
+
+// isOpen reports whether a job, or that of one of several models, has a request rate.
+func isOpen(job runner.Job) bool {
+	return job.Load.RequestRate > 0 || slices.ContainsFunc(job.Parts, isOpen)
 }
 
 // pair measures both sides in turn, with the same number of windows, and stops the engines. The
@@ -235,15 +244,15 @@ func (r *run) addPair(p Pair) (ended bool) {
 // isBroken ends a gate whose figures are useless: a side failed, or refuses requests.
 func (r *run) isBroken(p Pair) bool {
 	pairs := r.outcome.Pairs
-	candidate := refusals(pairs, "candidate", func(p Pair) measure.Measurement { return p.Candidate })
-	baseline := refusals(pairs, "baseline", func(p Pair) measure.Measurement { return p.Baseline })
+	model, candidate := refusals(pairs, "candidate", func(p Pair) measure.Measurement { return p.Candidate })
+	_, baseline := refusals(pairs, "baseline", func(p Pair) measure.Measurement { return p.Baseline })
 	switch {
 	case p.Candidate.Failure != nil:
-		r.fail("the candidate failed: " + failureText(p.Candidate.Failure))
+		r.broken(p.Candidate.Failure.Model, "the candidate failed: "+failureText(p.Candidate.Failure))
 	case p.Baseline.Failure != nil:
 		r.undecidable("the baseline failed: " + failureText(p.Baseline.Failure))
 	case candidate != "":
-		r.fail(candidate)
+		r.broken(model, candidate)
 	case baseline != "":
 		r.undecidable(baseline)
 	default:
@@ -252,17 +261,32 @@ func (r *run) isBroken(p Pair) bool {
 	return true
 }
 
-// refusals describes the failed requests of a side if their share is too large; else "".
-func refusals(pairs []Pair, name string, side func(Pair) measure.Measurement) string {
+// refusals describes the failed requests of a side if their share is too large; else "". model is the one of several
+// that they were sent to.
+func refusals(pairs []Pair, name string, side func(Pair) measure.Measurement) (model, text string) {
 	var all measure.Measurement
 	for _, p := range pairs {
 		all.Windows = append(all.Windows, side(p).Windows...)
 	}
-	e, ok := all.Estimate(measure.ErrorRate)
-	if !ok || e.Value <= mostErrors {
+	models := all.Models()
+	if len(models) == 0 {
+		models = []string{""}
+	}
+	for _, model := range models {
+		own := all.Of(model).Alone()
+		if e, ok := own.Estimate(measure.ErrorRate); ok && e.Value > mostErrors {
+			return model, fmt.Sprintf("%.1f %% of the %s's requests%s failed, the first with: %s", 100*e.Value, name, toModel(model), firstError(own.Windows))
+		}
+	}
+	return "", ""
+}
+
+// toModel names one of several models in a text about requests; "" for one model.
+func toModel(model string) string {
+	if model == "" {
 		return ""
 	}
-	return fmt.Sprintf("%.1f %% of the %s's requests failed, the first with: %s", 100*e.Value, name, firstError(all.Windows))
+	return " to " + model
 }
 
 // plan sets the number of pairs from the time of the first one. It returns false if they are too
@@ -311,9 +335,10 @@ func (r *run) undecidable(why string) {
 	r.inconclusive(why)
 }
 
-// fail records a defect of the candidate.
-func (r *run) fail(why string) {
+// broken records a defect of the candidate: of one of several models, or with "" of its server.
+func (r *run) broken(model, why string) {
 	r.outcome.Verdict = decide.Fail
+	r.outcome.Broken = append(r.outcome.Broken, model)
 	r.outcome.Reasons = append(r.outcome.Reasons, why)
 }
 
@@ -357,15 +382,16 @@ func (r *run) withDoubts(o Outcome) Outcome {
 	return o
 }
 
-// withoutTimes returns the outcome of a candidate that cannot keep up with its rate. All times grow
+// withoutTimes returns the outcome of a candidate that cannot keep up with its rate. All times of that model grow
 // with its queue, so a time within its limit proves nothing. The backlog does not prove that the
 // candidate is the cause, so it does not fail the gate.
 func (r *run) withoutTimes(o Outcome) Outcome {
 	if len(r.Criteria) == 0 { // these measurements cannot be a baseline
 		o.Verdict = decide.Inconclusive
 	}
+	late := backlogged(o.Pairs)
 	for i, c := range r.Criteria {
-		if o.Standings[i].Verdict == decide.Pass && c.isTime() {
+		if model, _ := c.Metric.Split(); o.Standings[i].Verdict == decide.Pass && c.isTime() && slices.Contains(late, model) {
 			o.Standings[i].Verdict = decide.Inconclusive
 			if o.Verdict == decide.Pass {
 				o.Verdict = decide.Inconclusive
@@ -373,7 +399,15 @@ func (r *run) withoutTimes(o Outcome) Outcome {
 		}
 	}
 	o.Needed, o.Timeless = Need{}, true
-	o.Reasons = append(o.Reasons, fmt.Sprintf("the candidate does not keep up with %s: its queue keeps growing, so no limit on latency holds for long", r.Candidate.Job.Load))
+	for _, model := range late {
+		load := r.Candidate.Job.Load
+		for _, part := range r.Candidate.Job.Parts {
+			if part.Model == model {
+				load = part.Load
+			}
+		}
+		o.Reasons = append(o.Reasons, fmt.Sprintf("the candidate does not keep up with %s%s: its queue keeps growing, so no limit on latency holds for long", load, toModel(model)))
+	}
 	return o
 }
 

@@ -18,7 +18,7 @@ type Result struct {
 	Setup    Setup
 	Outcome  Outcome
 	Rows     []Row          // by criterion
-	Accuracy *Accuracy      // nil if outputs are not compared
+	Accuracy []Accuracy     // of each model whose outputs are compared
 	Withheld measure.Others // CPU time that others took
 	Warnings []string       // doubts about the figures, in sentences
 	Time     time.Time      // the start
@@ -27,10 +27,28 @@ type Result struct {
 
 // Accuracy is the comparison of the candidate's outputs with the baseline's.
 type Accuracy struct {
+	Model string  // one of several models; "" for one
 	Limit string  // for people: "cosine ≥ 0.99"
 	Value float64 // NaN if unknown
 	Miss  string  // how the candidate misses the limit; "" if it keeps it
 	Note  string  // basis of the figure
+}
+
+// Name returns the name of the comparison among criteria: "accuracy", or "encoder.accuracy" of one of several
+// models.
+func (a Accuracy) Name() string {
+	if a.Model == "" {
+		return "accuracy"
+	}
+	return a.Model + ".accuracy"
+}
+
+// Verdict returns the verdict on the comparison.
+func (a Accuracy) Verdict() decide.Verdict {
+	if a.Miss != "" {
+		return decide.Fail
+	}
+	return decide.Pass
 }
 
 // Row is a criterion with its figures.
@@ -102,7 +120,7 @@ func othersIn(pairs []Pair) measure.Others {
 	for _, p := range pairs {
 		for _, side := range []measure.Measurement{p.Baseline, p.Candidate} {
 			usable := mostUsed(side.Windows)
-			for _, w := range side.Windows {
+			for _, w := range side.Whole().Windows {
 				o = o.With(w, w.WithheldOf(0, usable))
 			}
 		}

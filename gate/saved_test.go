@@ -25,6 +25,7 @@ import (
 	"tuner/profile"
 	"tuner/profile/journal"
 	"tuner/spec"
+	"tuner/spec/gates"
 )
 
 func noGPUs(string) profile.Place { return profile.Place{} }
@@ -37,7 +38,7 @@ func newSetup(t *testing.T, text string) Setup {
 	if err := build.Simple().Write(filepath.Join(dir, "simple.onnx"), 1<<20); err != nil {
 		t.Fatal(err)
 	}
-	g, err := spec.ParseGate(filepath.Join(dir, "gate.yaml"), []byte(text))
+	g, err := gates.Parse(filepath.Join(dir, "gate.yaml"), []byte(text))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -28,6 +28,9 @@ type Setup struct {
 	Tool        string          // program version
 	Machine     json.RawMessage // hostinfo.Host
 	Fingerprint string
+	// Models are the setups of several models on one server, each as of a gate of it alone; empty for one. The sides
+	// above then have what is the server's: the runtime, the engine and the libraries.
+	Models []Setup
 }
 
 // Subject is a side's model with its configuration and its server.
@@ -43,6 +46,9 @@ type Subject struct {
 // machine for a side's ONNX Runtime; its argument is the side's field runtime. Errors are
 // profile.InputErrors. The caller fills in the runtimes.
 func Open(g spec.Gate, host hostinfo.Host, place func(runtime string) profile.Place) (Setup, error) {
+	if len(g.Models) > 0 {
+		return openSeveral(g, host, place)
+	}
 	s := Setup{Spec: g, Load: g.Load, Fingerprint: host.Fingerprint()}
 	var err error
 	if s.Candidate, err = open(g.Profile("candidate", g.Candidate), host, place(g.Candidate.Runtime)); err != nil {
@@ -114,31 +120,55 @@ func sameInputs(path string, baseline, candidate Subject) error {
 	return nil
 }
 
+// poolName is the pool of a gate's jobs: each engine serves one configuration.
+const poolName = "gate"
+
 // variantsFolder is the folder of the variants in a gate's output folder.
 const variantsFolder = "variants"
 
 // Job prepares what an engine needs to serve a side: the repository in the output folder, and the
 // job of one window.
 func (s Setup) Job(side Subject) (runner.Job, error) {
+	job, _, err := s.job(side)
+	return job, err
+}
+
+// job is Job with the variant that is served.
+func (s Setup) job(side Subject) (runner.Job, modelrepo.Variant, error) {
+	fail := func(err error) (runner.Job, modelrepo.Variant, error) { return runner.Job{}, modelrepo.Variant{}, err }
 	text, err := modelconfig.FormatJSON(side.Config)
 	if err != nil {
-		return runner.Job{}, fmt.Errorf("cannot print configuration: %w", err)
+		return fail(fmt.Errorf("cannot print configuration: %w", err))
 	}
-	root, err := filepath.Abs(filepath.Join(s.Spec.Output, variantsFolder))
+	root, err := s.variants()
 	if err != nil {
-		return runner.Job{}, fmt.Errorf("cannot resolve %q: %w", s.Spec.Output, err)
+		return fail(err)
 	}
 	variant, err := modelrepo.Build(root, side.Files[0].Source, side.Config)
-	if errors.Is(err, syscall.ENOSPC) {
-		err = fmt.Errorf("%w; free some space and run the same command again", err)
-	}
 	if err != nil {
-		return runner.Job{}, err
+		return fail(withRemedy(err))
 	}
 	return runner.Job{
-		Pool: "gate", Repository: variant.Dir, Library: side.Library, Model: variant.Model, Config: string(text), Instances: side.Instances,
+		Pool: poolName, Repository: variant.Dir, Library: side.Library, Model: variant.Model, Config: string(text), Instances: side.Instances,
 		MaxBatch: int(side.Config.GetMaxBatchSize()), Requests: s.Requests, Order: s.Order, AnswerSize: modelconfig.AnswerSize(side.Config, s.Load.BatchSize), Load: s.Load, Arrivals: side.Arrivals(s.Spec.Arrivals), Windows: 1, Window: s.Spec.Window,
-	}, nil
+	}, variant, nil
+}
+
+// variants returns the folder of the variants.
+func (s Setup) variants() (string, error) {
+	root, err := filepath.Abs(filepath.Join(s.Spec.Output, variantsFolder))
+	if err != nil {
+		return "", fmt.Errorf("cannot resolve %q: %w", s.Spec.Output, err)
+	}
+	return root, nil
+}
+
+// withRemedy adds what to do about a full disk.
+func withRemedy(err error) error {
+	if errors.Is(err, syscall.ENOSPC) {
+		return fmt.Errorf("%w; free some space and run the same command again", err)
+	}
+	return err
 }
 
 // Differences describes how two machines differ, from the known facts; none for the same machine.

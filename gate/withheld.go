@@ -12,6 +12,7 @@ import (
 // that has lost its threads would look as good as the baseline beside a neighbour. The reason is
 // that the neighbour takes time only from the baseline.
 func withheldIn(metric measure.Metric, of measure.Measurement) []float64 {
+	metric, of = own(metric, of)
 	usable := mostUsed(of.Windows)
 	if isOfAll(metric, of) {
 		return []float64{of.WithheldOf(0, usable)}

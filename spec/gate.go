@@ -39,6 +39,9 @@ type Gate struct {
 	Budget       time.Duration
 	Window       time.Duration
 	Inconclusive string // GatePass or GateFail, for an inconclusive verdict; "" for neither
+	// Models are several models on one server (package gates), each with the fields of a gate of it alone. Metrics
+	// and Limits above are then those of all, with the models' names, and of the server.
+	Models []Gate
 }
 
 // GateSide is one side of a gate: a model with its configuration on a server, or an earlier
@@ -86,25 +89,44 @@ func DefaultMargin(m measure.Metric) float64 {
 // relative to its folder. The error is a document.Errors with every mistake of the
 // file.
 func ParseGate(path string, text []byte) (Gate, error) {
-	d := document.New(path, "`tuner gate --candidate MODEL` needs no file")
-	g := Gate{Path: path, Text: slices.Clone(text), Load: measure.Load{BatchSize: 1}, Budget: 15 * time.Minute, Window: 500 * time.Millisecond}
+	d := document.New(path, GateNeedsNoFile)
 	root, ok := d.Open(text)
 	if !ok || isForeign(root) {
 		return Gate{}, d.Err()
 	}
-	scratch := profileDefaults()
-	scratch.Path = path
-	r := gateReader{profileReader{p: &scratch}, &g}
-	r.check(root, root.Mapping(r.fields(), severalInGate))
+	g := ReadGate(path, root, nil)
 	if err := d.Err(); err != nil {
 		return Gate{}, err
 	}
-	g.Name, g.Output, g.Inputs, g.Accuracy, g.Libraries = scratch.Name, scratch.Output, scratch.Inputs, scratch.Accuracy, scratch.Model.Libraries
-	return g.defaulted(), nil
+	g.Text = slices.Clone(text)
+	return g.Defaulted(), nil
 }
 
-// defaulted sets the values that follow from other fields.
-func (g Gate) defaulted() Gate {
+// GateNeedsNoFile tells how to do without a gate.yaml.
+const GateNeedsNoFile = "`tuner gate --candidate MODEL` needs no file"
+
+// candidateField is the field that each gate of a model has.
+const candidateField = "candidate"
+
+// ReadGate reads the named fields of a gate.yaml from v, or without names all. misplaced reports other fields, and
+// returns true for those that it knows; nil knows none. Fields are checked against each other if the
+// candidate is among them.
+func ReadGate(path string, v document.Value, misplaced func(key, v document.Value) bool, names ...string) Gate {
+	g := Gate{Path: path, Load: measure.Load{BatchSize: 1}, Budget: 15 * time.Minute, Window: 500 * time.Millisecond}
+	scratch := profileDefaults()
+	scratch.Path = path
+	r := gateReader{profileReader{p: &scratch}, &g}
+	fields := slices.DeleteFunc(r.fields(), func(f document.Field) bool { return len(names) > 0 && !slices.Contains(names, f.Name) })
+	given := v.Mapping(fields, misplaced)
+	if slices.ContainsFunc(fields, func(f document.Field) bool { return f.Name == candidateField }) {
+		r.check(v, given)
+	}
+	g.Name, g.Output, g.Inputs, g.Accuracy, g.Libraries = scratch.Name, scratch.Output, scratch.Inputs, scratch.Accuracy, scratch.Model.Libraries
+	return g
+}
+
+// Defaulted sets the values that follow from other fields.
+func (g Gate) Defaulted() Gate {
 	if g.Name == "" {
 		g.Name = NameOf(g.Candidate.Model)
 	}
@@ -135,6 +157,19 @@ func (g Gate) Profile(name string, side GateSide) Profile {
 	return p.defaulted()
 }
 
+// Each lists several models, each as a gate of it alone with what is the server's; or the gate of one.
+func (g Gate) Each() []Gate {
+	if len(g.Models) == 0 {
+		return []Gate{g}
+	}
+	list := slices.Clone(g.Models)
+	for i := range list {
+		m := &list[i]
+		m.Output, m.History, m.Libraries, m.Budget, m.Window = g.Output, g.History, g.Libraries, g.Budget, g.Window
+	}
+	return list
+}
+
 // IsOpen reports whether a schedule sends the requests, and not the answers.
 func (g Gate) IsOpen() bool { return g.Load.RequestRate > 0 || g.Arrivals.Kind == arrivals.TraceKind }
 
@@ -159,16 +194,6 @@ type gateReader struct {
 	g *Gate
 }
 
-// severalInGate reports several models, which a gate cannot compare.
-func severalInGate(key, _ document.Value) bool {
-	if key.Node.Value != modelsField {
-		return false
-	}
-	key.Fail(document.Error{Problem: "is not supported in a gate, which compares two files of one model",
-		Hint: "write a gate.yaml for each model: baseline and candidate with their config.pbtxt, and the model's load at the scale that its campaign found"})
-	return true
-}
-
 func (r gateReader) fields() []document.Field {
 	g := r.g
 	within := func(target *time.Duration, low, high time.Duration) func(document.Value) {
@@ -184,8 +209,11 @@ func (r gateReader) fields() []document.Field {
 		{Name: "name", Read: r.name},
 		{Name: "output", Read: func(v document.Value) { r.file(v, &r.p.Output) }},
 		{Name: "history", Read: func(v document.Value) { r.file(v, &g.History) }},
+		{Name: modelsField, Read: func(v document.Value) {
+			v.Fail(document.Error{Problem: "is not supported here: this gate is of one model"}) // package gates reads several
+		}},
 		{Name: "baseline", Read: func(v document.Value) { r.side(v, &g.Baseline, true) }},
-		{Name: "candidate", Read: func(v document.Value) { r.side(v, &g.Candidate, false) }},
+		{Name: candidateField, Read: func(v document.Value) { r.side(v, &g.Candidate, false) }},
 		{Name: "load", Read: r.load},
 		{Name: "metrics", Read: r.metrics},
 		{Name: "limits", Read: r.limits},
@@ -333,8 +361,8 @@ func (r gateReader) accuracy(v document.Value) {
 
 // check detects missing fields, and fields that contradict each other.
 func (r gateReader) check(root document.Value, given map[string]document.Value) {
-	if _, has := given["candidate"]; !has {
-		root.Require("candidate", "an ONNX file or a Triton model folder", "add a line candidate: FILE")
+	if _, has := given[candidateField]; !has {
+		root.Require(candidateField, "an ONNX file or a Triton model folder", "add a line candidate: FILE")
 	}
 	_, hasBaseline := given["baseline"]
 	metrics, hasMetrics := given["metrics"]
@@ -353,18 +381,22 @@ func (r gateReader) check(root document.Value, given map[string]document.Value) 
 	r.checkAccuracy(given)
 }
 
+// OnSameGPUs is the mistake of a metric that covers all processes, where both sides have one.
+func OnSameGPUs() document.Error {
+	return document.Error{Problem: "cannot compare the gpu_memory of two engines: both are on the GPUs at the same time",
+		Hint: "bound the candidate's in a gate without a baseline, or compare with a saved one"}
+}
+
 // checkGPUMemory refuses a metric that covers all processes if both sides have one.
 func (r gateReader) checkGPUMemory(given map[string]document.Value) {
 	if r.g.Baseline.Model == "" {
 		return
 	}
-	mistake := document.Error{Problem: "cannot compare the gpu_memory of two engines: both are on the GPUs at the same time",
-		Hint: "bound the candidate's in a gate without a baseline, or compare with a saved one"}
 	if slices.ContainsFunc(r.g.Metrics, func(m GateMetric) bool { return m.Metric == measure.GPUMemory }) {
-		given["metrics"].Fail(mistake)
+		given["metrics"].Fail(OnSameGPUs())
 	}
 	if slices.ContainsFunc(r.g.Limits, func(c search.Constraint) bool { return c.Metric == measure.GPUMemory }) {
-		given["limits"].Fail(mistake)
+		given["limits"].Fail(OnSameGPUs())
 	}
 }
 

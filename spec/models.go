@@ -25,9 +25,9 @@ import (
 // modelsField is the name of the section.
 const modelsField = "models"
 
-// mostModels is the largest number of models that are tuned together: the space is the product of
+// MostModels is the largest number of models that are tuned together: the space is the product of
 // theirs.
-const mostModels = 16
+const MostModels = 16
 
 // IsSeveral reports whether the profile is about several models on one server.
 func (p Profile) IsSeveral() bool { return len(p.Models) > 0 }
@@ -160,8 +160,8 @@ func (r profileReader) ownModels(section document.Value) {
 	case section.Node.Kind != yaml.MappingNode:
 	case n == 0:
 		section.Fail(document.Error{Problem: "has no model", Allowed: "NAME: {model: FILE, load: {request_rate: …}, …}, at least one"})
-	case n > mostModels:
-		section.Fail(document.Error{Problem: fmt.Sprintf("has %d models", n), Allowed: fmt.Sprintf("at most %d", mostModels)})
+	case n > MostModels:
+		section.Fail(document.Error{Problem: fmt.Sprintf("has %d models", n), Allowed: fmt.Sprintf("at most %d", MostModels)})
 	}
 	files := map[string]string{}
 	for _, m := range r.p.Models {
@@ -174,7 +174,7 @@ func (r profileReader) ownModels(section document.Value) {
 
 // ownModel reads one model. The result is a profile of it alone.
 func (r profileReader) ownModel(key, v document.Value) (Profile, bool) {
-	if !isName(key) {
+	if !IsNameOfSeveral(key) {
 		return Profile{}, false
 	}
 	m := r.newModel(key.Node.Value)
@@ -200,8 +200,8 @@ func (r profileReader) ownModel(key, v document.Value) (Profile, bool) {
 	return m, true
 }
 
-// isName reports whether a key can name one of several models, and reports it if not.
-func isName(key document.Value) bool {
+// IsNameOfSeveral reports whether a key can name one of several models. Another key is a mistake of the file.
+func IsNameOfSeveral(key document.Value) bool {
 	name := key.Node.Value
 	if !search.IsModelName(name) {
 		key.Fail(document.Error{Problem: "cannot be the name of one of several models", Allowed: "letters, digits, _ and - (not first); no word that begins a knob, such as session or parameters"})

@@ -55,7 +55,7 @@ func (r profileReader) readPipeline(d *document.Document, root document.Value) (
 	for i, m := range r.p.Models {
 		files[i] = stages.File{Stage: m.Name, Path: m.Model.Path}
 	}
-	stages.CheckFiles(section, files, r.p.Pipeline, mostModels)
+	stages.CheckFiles(section, files, r.p.Pipeline, MostModels)
 	if err := d.Err(); err != nil {
 		return Profile{}, err
 	}
@@ -94,7 +94,7 @@ func (r profileReader) checkPipeline(given map[string]document.Value) {
 
 // stage reads one stage. The result is a profile of it alone, with no load.
 func (r profileReader) stage(key, v document.Value) (Profile, bool) {
-	if !isName(key) {
+	if !IsNameOfSeveral(key) {
 		return Profile{}, false
 	}
 	m := r.newModel(key.Node.Value)

@@ -25,6 +25,7 @@ import (
 	"tuner/ort/addon"
 	"tuner/spec"
 	"tuner/spec/document"
+	"tuner/spec/gates"
 )
 
 // Options are the values of the flags.
@@ -91,7 +92,7 @@ func (o *Options) Read() (spec.Gate, error) {
 	} else if text, err = o.text(); err != nil {
 		return spec.Gate{}, err
 	}
-	g, err := spec.ParseGate(path, text)
+	g, err := gates.Parse(path, text)
 	if err != nil {
 		if o.File == "" {
 			err = document.NamingFlags(err, append(o.metricFlags(), fieldFlags()...))

@@ -19,6 +19,27 @@ import (
 	"tuner/spec/knobs"
 )
 
+// compareAll compares the outputs of each model that has a limit. misses are the reasons of those that miss it.
+func (o Options) compareAll(ctx context.Context, s gate.Setup, builds sideBuilds) (list []gate.Accuracy, misses []string, err error) {
+	for _, one := range s.Each() {
+		a, err := o.compareOutputs(ctx, one, builds)
+		if err != nil {
+			return nil, nil, err
+		}
+		if a == nil {
+			continue
+		}
+		if len(s.Models) > 0 {
+			a.Model = one.Spec.Name
+		}
+		list = append(list, *a)
+		if a.Miss != "" {
+			misses = append(misses, a.Name()+": "+a.Miss)
+		}
+	}
+	return list, misses, nil
+}
+
 // compareOutputs compares the candidate's outputs, on its execution provider, with those of the
 // baseline's model on cpu. It returns nil if no limit needs this.
 func (o Options) compareOutputs(ctx context.Context, s gate.Setup, builds sideBuilds) (*gate.Accuracy, error) {

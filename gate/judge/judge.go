@@ -50,12 +50,12 @@ func Run(ctx context.Context, s gate.Setup, o Options) (gate.Result, error) {
 	if err != nil {
 		return gate.Result{}, err
 	}
-	accuracy, err := o.compareOutputs(ctx, s, builds)
+	accuracy, misses, err := o.compareAll(ctx, s, builds)
 	if err != nil {
 		return gate.Result{}, err
 	}
-	if accuracy != nil && accuracy.Miss != "" {
-		result := finish(gate.Outcome{Verdict: decide.Fail, Reasons: []string{"accuracy: " + accuracy.Miss}}, nil)
+	if len(misses) > 0 {
+		result := finish(gate.Outcome{Verdict: decide.Fail, Reasons: misses}, nil)
 		result.Accuracy = accuracy
 		return result, nil
 	}
@@ -85,6 +85,19 @@ func (o Options) openBuilds(ctx context.Context, s *gate.Setup) (sideBuilds, err
 		subject.Runtime, subject.Library = build.Name(), build.Library
 		return build, err
 	}
+	b, err := findBuilds(s, find)
+	for i := range s.Models {
+		m := &s.Models[i]
+		m.Tool, m.Candidate.Runtime, m.Candidate.Library = s.Tool, s.Candidate.Runtime, s.Candidate.Library
+		if m.Baseline != nil {
+			m.Baseline.Runtime, m.Baseline.Library = s.Baseline.Runtime, s.Baseline.Library
+		}
+	}
+	return b, err
+}
+
+// findBuilds finds the build of each side. Sides that name the same have one.
+func findBuilds(s *gate.Setup, find func(field, selector string, subject *gate.Subject) (ortlib.Build, error)) (sideBuilds, error) {
 	var b sideBuilds
 	var err error
 	if b.candidate, err = find("candidate", s.Spec.Candidate.Runtime, &s.Candidate); err != nil || s.Baseline == nil {
@@ -115,11 +128,11 @@ func Build(selector, flag string) (ortlib.Build, error) {
 func (o Options) measure(ctx context.Context, s gate.Setup, reference map[measure.Metric]gate.Reference) (gate.Outcome, error) {
 	g := gate.Gate{Reference: reference, Criteria: gate.Criteria(s.Spec), Budget: s.Spec.Budget, Now: time.Now}
 	var err error
-	if g.Candidate, err = o.side(s, s.Candidate); err != nil {
+	if g.Candidate, err = o.side(s.Candidate, s.CandidateJob); err != nil {
 		return gate.Outcome{}, err
 	}
 	if s.Baseline != nil {
-		baseline, err := o.side(s, *s.Baseline)
+		baseline, err := o.side(*s.Baseline, s.BaselineJob)
 		if err != nil {
 			return gate.Outcome{}, err
 		}
@@ -132,12 +145,12 @@ func (o Options) measure(ctx context.Context, s gate.Setup, reference map[measur
 }
 
 // side prepares the engine of a side: this program's own, or another tuner's.
-func (o Options) side(s gate.Setup, subject gate.Subject) (gate.Side, error) {
+func (o Options) side(subject gate.Subject, prepare func() (runner.Job, error)) (gate.Side, error) {
 	options, err := target.Engine(subject.Engine, subject.Libraries, o.Warnings)
 	if err != nil {
 		return gate.Side{}, err
 	}
 	options.Epoch = time.Now()
-	job, err := s.Job(subject)
+	job, err := prepare()
 	return gate.Side{Engine: runner.New(options), Job: job}, err
 }

@@ -34,7 +34,7 @@ func WriteChart(w io.Writer, r Report) error {
 	metrics = metrics[:min(len(metrics), mostPanels)]
 	height := plotstyle.TitleHeight + legendHeight + 2*plotstyle.Margin + panelHeight*vg.Length(max(1, len(metrics)))
 	return plotstyle.Write(w, height, func(canvas draw.Canvas) {
-		plotstyle.Title(canvas, "Gates of "+r.Setup.Spec.Name, fmt.Sprintf("%s  ·  %s  ·  the latest on the right", r.Setup.Load, words.Count(len(history), "gate")))
+		plotstyle.Title(canvas, "Gates of "+r.Setup.Spec.Name, fmt.Sprintf("%s  ·  %s  ·  the latest on the right", r.Setup.LoadText(), words.Count(len(history), "gate")))
 		body := draw.Crop(canvas, plotstyle.Margin, -plotstyle.Margin, plotstyle.Margin, -plotstyle.TitleHeight)
 		drawVerdicts(body)
 		body = draw.Crop(body, 0, 0, 0, -legendHeight)

@@ -23,10 +23,14 @@ type document struct {
 	// why the gate failed or is inconclusive, in sentences
 	Reasons  []string  `json:"reasons"`
 	Criteria []jsonRow `json:"criteria"` // the judged metrics and limits
-	// comparison of the outputs; absent without a limit on accuracy
+	// comparison of the outputs; absent without a limit on accuracy, and of several models
 	Accuracy *jsonAccuracy `json:"accuracy,omitempty"`
-	Load     measure.Load  `json:"load"`  // the load of both sides
-	Pairs    int           `json:"pairs"` // number of measured pairs
+	// several models: the verdict, the sides and the load of each, in the order of the file; absent for one model
+	Models []jsonModel `json:"models,omitempty"`
+	// several models: verdict on the metrics and limits of their server; absent without any
+	Server decide.Verdict `json:"server_verdict,omitempty"`
+	Load   measure.Load   `json:"load"`  // the load of both sides
+	Pairs  int            `json:"pairs"` // number of measured pairs
 	// number of times that the gate judged what was measured so far
 	Looks   int      `json:"looks"`
 	Elapsed float64  `json:"elapsed_seconds"`          // how long the gate took
@@ -75,6 +79,17 @@ type jsonRow struct {
 	Slope *float64 `json:"slope,omitempty"`
 }
 
+// jsonModel is one of several models.
+type jsonModel struct {
+	Name string `json:"name"` // name under which it is served
+	// verdict on all of its metrics and limits together; absent if none is judged
+	Verdict   decide.Verdict `json:"verdict,omitempty"`
+	Load      measure.Load   `json:"load"`               // its load, on both sides
+	Baseline  *jsonSide      `json:"baseline,omitempty"` // its model of the baseline; absent without one
+	Candidate jsonSide       `json:"candidate"`          // its model that is judged
+	Accuracy  *jsonAccuracy  `json:"accuracy,omitempty"` // comparison of its outputs; absent without a limit on accuracy
+}
+
 type jsonAccuracy struct {
 	Limit string   `json:"limit"`           // the limit on accuracy
 	Value *float64 `json:"value,omitempty"` // the limited figure
@@ -107,9 +122,7 @@ func WriteJSON(w io.Writer, r Report) error {
 	for _, row := range r.Rows {
 		d.Criteria = append(d.Criteria, newJSONRow(row))
 	}
-	if a := r.Accuracy; a != nil {
-		d.Accuracy = &jsonAccuracy{a.Limit, gate.Number(a.Value), a.Miss, a.Note}
-	}
+	d.Accuracy, d.Models, d.Server = r.accuracyOf(""), r.models(), r.verdictOn("")
 	if n := r.Outcome.Needed; n.Time > 0 {
 		d.Needed = gate.Number(n.Time.Seconds())
 		if n.Window > 0 {
@@ -138,8 +151,47 @@ func WriteJSON(w io.Writer, r Report) error {
 	return nil
 }
 
+// newJSONSide describes a side. The server of several models has no model of its own.
 func newJSONSide(s gate.Subject) jsonSide {
-	return jsonSide{Model: s.Files[0].Source.Path, SHA256: s.Files[0].Source.Digest, Runtime: s.Runtime, Engine: s.Engine}
+	j := jsonSide{Runtime: s.Runtime, Engine: s.Engine}
+	if len(s.Files) > 0 {
+		j.Model, j.SHA256 = s.Files[0].Source.Path, s.Files[0].Source.Digest
+	}
+	return j
+}
+
+// models lists several models; none for one.
+func (r Report) models() []jsonModel {
+	var list []jsonModel
+	for _, m := range r.Setup.Models {
+		j := jsonModel{Name: m.Spec.Name, Verdict: r.verdictOn(m.Spec.Name), Load: m.Load, Candidate: newJSONSide(m.Candidate), Accuracy: r.accuracyOf(m.Spec.Name)}
+		if m.Baseline != nil {
+			side := newJSONSide(*m.Baseline)
+			j.Baseline = &side
+		}
+		list = append(list, j)
+	}
+	return list
+}
+
+// verdictOn returns the verdict on one of several models, or with "" on their server; "" if nothing of it is judged.
+func (r Report) verdictOn(model string) decide.Verdict {
+	for _, part := range r.Parts() {
+		if part.Model == model {
+			return part.Verdict
+		}
+	}
+	return ""
+}
+
+// accuracyOf returns the comparison of one of several models, or with "" that of the only one; nil without one.
+func (r Report) accuracyOf(model string) *jsonAccuracy {
+	for _, a := range r.Accuracy {
+		if a.Model == model {
+			return &jsonAccuracy{a.Limit, gate.Number(a.Value), a.Miss, a.Note}
+		}
+	}
+	return nil
 }
 
 func newJSONRow(row gate.Row) jsonRow {

@@ -83,8 +83,14 @@ func WriteJUnit(w io.Writer, r Report) error {
 
 func (r Report) properties() []junitProperty {
 	list := []junitProperty{
-		{"tool", r.Setup.Tool}, {"machine", r.Setup.Fingerprint}, {"load", r.Setup.Load.String()}, {"runtime", r.Setup.Candidate.Runtime},
-		{"model_sha256", r.Setup.Candidate.Files[0].Source.Digest},
+		{"tool", r.Setup.Tool}, {"machine", r.Setup.Fingerprint}, {"load", r.Setup.LoadText()}, {"runtime", r.Setup.Candidate.Runtime},
+	}
+	for _, one := range r.Setup.Each() {
+		name := "model_sha256"
+		if len(r.Setup.Models) > 0 {
+			name = one.Spec.Name + "." + name
+		}
+		list = append(list, junitProperty{name, one.Candidate.Files[0].Source.Digest})
 	}
 	if r.Revision != "" {
 		list = append(list, junitProperty{"revision", r.Revision})
@@ -93,13 +99,14 @@ func (r Report) properties() []junitProperty {
 }
 
 func (r Report) cases() []junitCase {
-	newCase := func(name string) junitCase {
-		return junitCase{Class: "gate." + r.Setup.Spec.Name, Name: name, Time: fmt.Sprintf("%.3f", r.Outcome.Elapsed.Seconds())}
+	newCase := func(model, name string) junitCase { // a class for each of several models, so that CI systems show its verdict
+		return junitCase{Class: strings.TrimSuffix("gate."+r.Setup.Spec.Name+"."+model, "."), Name: name, Time: fmt.Sprintf("%.3f", r.Outcome.Elapsed.Seconds())}
 	}
 	var list []junitCase
 	told := r.Outcome.Verdict == decide.Pass // the cases of the criteria contain the verdict
 	for _, row := range r.Rows {
-		c := newCase(fmt.Sprintf("%s: %s", row.Metric, row.Tolerated()))
+		model, _ := row.Metric.Split()
+		c := newCase(model, fmt.Sprintf("%s: %s", row.Metric, row.Tolerated()))
 		switch row.Verdict {
 		case decide.Fail:
 			c.Failure, told = &junitOutcome{message(row), kind(row)}, true
@@ -110,15 +117,19 @@ func (r Report) cases() []junitCase {
 		}
 		list = append(list, c)
 	}
-	if a := r.Accuracy; a != nil {
-		c := newCase("accuracy: " + a.Limit)
+	for _, a := range r.Accuracy {
+		c := newCase(a.Model, a.Name()+": "+a.Limit)
 		if a.Miss != "" {
 			c.Failure, told = &junitOutcome{a.Miss, "accuracy"}, true
 		}
 		list = append(list, c)
 	}
 	if !told || len(list) == 0 {
-		c, reasons := newCase("measurement"), words.Shorten(strings.Join(r.Outcome.Reasons, "; "), longestReason)
+		model := ""
+		if len(r.Outcome.Broken) > 0 {
+			model = r.Outcome.Broken[0]
+		}
+		c, reasons := newCase(model, "measurement"), words.Shorten(strings.Join(r.Outcome.Reasons, "; "), longestReason)
 		switch r.Outcome.Verdict {
 		case decide.Fail:
 			c.Failure = &junitOutcome{reasons, "measurement"}

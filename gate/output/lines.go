@@ -3,6 +3,7 @@ package output
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -17,41 +18,82 @@ import (
 func WriteBench(w io.Writer, r Report) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "machine: %s\nruntime: %s\n", r.Setup.Fingerprint, r.Setup.Candidate.Runtime)
-	metrics := r.Setup.Spec.AllMetrics()
-	if len(metrics) == 0 {
-		metrics = []measure.Metric{measure.Throughput, measure.LatencyP99}
-	}
-	for _, m := range metrics {
-		direction := "lower"
-		if info, _ := m.Info(); info.HigherBetter {
-			direction = "higher"
-		}
-		fmt.Fprintf(&b, "Unit %s better=%s\n", benchUnit(m), direction)
-	}
-	load := fmt.Sprintf("concurrency=%d", r.Setup.Load.Concurrency)
-	if r.Setup.Load.Concurrency == 0 {
-		load = "rate=" + strconv.FormatFloat(r.Setup.Load.RequestRate, 'g', 6, 64)
-	}
-	line := func(side string, m measure.Measurement) {
-		var figures []string
-		for _, metric := range metrics {
-			if v, ok := gate.Figure(metric, m); ok {
-				figures = append(figures, benchValue(metric, v)+" "+benchUnit(metric))
+	rows := r.benchRows()
+	var units []string
+	for _, row := range rows {
+		for _, m := range row.metrics {
+			direction := "lower"
+			if info, _ := m.Info(); info.HigherBetter {
+				direction = "higher"
 			}
-		}
-		if len(figures) > 0 {
-			fmt.Fprintf(&b, "BenchmarkGate/model=%s/%s/side=%s 1 %s\n", r.Setup.Spec.Name, load, side, strings.Join(figures, " "))
+			if unit := benchUnit(m); !slices.Contains(units, unit) {
+				units = append(units, unit)
+				fmt.Fprintf(&b, "Unit %s better=%s\n", unit, direction)
+			}
 		}
 	}
 	for _, p := range r.Outcome.Pairs {
-		line("baseline", p.Baseline)
-		line("candidate", p.Candidate)
+		for _, side := range []struct {
+			name string
+			of   measure.Measurement
+		}{{"baseline", p.Baseline}, {"candidate", p.Candidate}} {
+			for _, row := range rows {
+				b.WriteString(row.line(side.name, side.of))
+			}
+		}
 	}
 	return write(w, "benchmarks", b.String())
 }
 
+// benchRow is a benchmark: a model with its load and its metrics, or what several models have in common.
+type benchRow struct {
+	name, load string
+	metrics    []measure.Metric // with the model's name before them, if it is one of several
+}
+
+// benchRows lists the model, or each of several and then their server. A row without metrics has none.
+func (r Report) benchRows() []benchRow {
+	metrics := r.Setup.Spec.AllMetrics()
+	if len(r.Setup.Models) == 0 {
+		if len(metrics) == 0 {
+			metrics = []measure.Metric{measure.Throughput, measure.LatencyP99}
+		}
+		return []benchRow{{r.Setup.Spec.Name, benchLoad(r.Setup.Load), metrics}}
+	}
+	of := func(model string) []measure.Metric {
+		return slices.DeleteFunc(slices.Clone(metrics), func(m measure.Metric) bool { name, _ := m.Split(); return name != model })
+	}
+	var rows []benchRow
+	for _, m := range r.Setup.Models {
+		rows = append(rows, benchRow{m.Spec.Name, benchLoad(m.Load), of(m.Spec.Name)})
+	}
+	return append(rows, benchRow{r.Setup.Spec.Name, "together", of("")})
+}
+
+func benchLoad(l measure.Load) string {
+	if l.Concurrency > 0 {
+		return fmt.Sprintf("concurrency=%d", l.Concurrency)
+	}
+	return "rate=" + strconv.FormatFloat(l.RequestRate, 'g', 6, 64)
+}
+
+// line returns the line of one side of a pair; "" without a figure.
+func (row benchRow) line(side string, m measure.Measurement) string {
+	var figures []string
+	for _, metric := range row.metrics {
+		if v, ok := gate.Figure(metric, m); ok {
+			figures = append(figures, benchValue(metric, v)+" "+benchUnit(metric))
+		}
+	}
+	if len(figures) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("BenchmarkGate/model=%s/%s/side=%s 1 %s\n", row.name, row.load, side, strings.Join(figures, " "))
+}
+
 // benchUnit returns a metric's unit for benchstat, which interprets the suffixes -ns and -bytes.
 func benchUnit(m measure.Metric) string {
+	_, m = m.Split()
 	info, _ := m.Info()
 	switch info.Unit {
 	case measure.InferPerSecond:

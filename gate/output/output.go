@@ -90,12 +90,21 @@ func (r Report) headline() string {
 		return text + "fail"
 	case r.Outcome.Verdict == decide.Inconclusive:
 		return text + "inconclusive"
-	case len(r.Rows) == 0 && r.Accuracy == nil:
+	case len(r.Rows) == 0 && len(r.Accuracy) == 0:
 		return text + "measured, nothing to judge"
 	case len(r.Setup.Spec.Metrics) > 0:
 		return text + "pass, not worse than the baseline by more than the margin"
 	}
 	return text + "pass, within the limits"
+}
+
+// byModel returns the verdict on each of several models and on their server; "" for one model.
+func (r Report) byModel() string {
+	var list []string
+	for _, part := range r.Parts() {
+		list = append(list, fmt.Sprintf("%s: %s", part.Name(), part.Verdict))
+	}
+	return strings.Join(list, ", ")
 }
 
 // effort describes the measurements behind the verdict.
@@ -105,7 +114,7 @@ func (r Report) effort() string {
 	if r.Setup.Baseline == nil {
 		unit = "launch"
 	}
-	text := fmt.Sprintf("%s at %s in %s", words.Count(n, unit), r.Setup.Load, words.Clock(r.Outcome.Elapsed))
+	text := fmt.Sprintf("%s at %s in %s", words.Count(n, unit), r.Setup.LoadText(), words.Clock(r.Outcome.Elapsed))
 	if r.Outcome.Looks > 0 {
 		text += ", decided in " + words.Count(r.Outcome.Looks, "look")
 		if r.Outcome.Verdict == decide.Inconclusive {
@@ -171,13 +180,9 @@ func write(w io.Writer, what, text string) error {
 
 // accuracyCells returns the row for the comparison of outputs.
 func accuracyCells(a gate.Accuracy) []string {
-	verdict := string(decide.Pass)
-	if a.Miss != "" {
-		verdict = string(decide.Fail)
-	}
 	value := "–"
 	if !math.IsNaN(a.Value) {
 		value = fmt.Sprintf("%.4g", a.Value)
 	}
-	return []string{"accuracy", "–", value, "–", "–", a.Limit, verdict}
+	return []string{a.Name(), "–", value, "–", "–", a.Limit, string(a.Verdict())}
 }

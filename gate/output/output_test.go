@@ -76,6 +76,7 @@ func TestGoldenFiles(t *testing.T) {
 	t.Parallel()
 	for name, r := range map[string]Report{
 		"pass": newReport(t, decide.Pass, decide.Pass), "fail": newReport(t, decide.Fail, decide.Inconclusive), "inconclusive": newReport(t, decide.Pass, decide.Inconclusive),
+		"several": reportOfTwo(t),
 	} {
 		texts := map[string][]byte{}
 		for _, f := range files() {
@@ -164,7 +165,7 @@ func TestJUnitCounts(t *testing.T) {
 		t.Errorf("%+v", c)
 	}
 	missed := newReport(t, decide.Inconclusive, decide.Inconclusive)
-	missed.Outcome.Verdict, missed.Accuracy = decide.Fail, &gate.Accuracy{Limit: "cosine ≥ 0.99", Value: 0.9, Miss: "cosine is 0.9"}
+	missed.Outcome.Verdict, missed.Accuracy = decide.Fail, []gate.Accuracy{{Limit: "cosine ≥ 0.99", Value: 0.9, Miss: "cosine is 0.9"}}
 	check("accuracy", missed, 4, 1, 2)
 }
 
@@ -173,7 +174,7 @@ func TestReportOfNothing(t *testing.T) {
 	t.Parallel()
 	r := newReport(t, decide.Pass, decide.Pass)
 	refused := gate.NewResult(r.Setup, gate.Outcome{Verdict: decide.Inconclusive, Reasons: []string{"another machine"}}, nil, r.Time, "")
-	refused.Accuracy = &gate.Accuracy{Limit: "cosine ≥ 0.99", Value: math.NaN(), Note: "the same file"}
+	refused.Accuracy = []gate.Accuracy{{Limit: "cosine ≥ 0.99", Value: math.NaN(), Note: "the same file"}}
 	for _, f := range files() {
 		var b bytes.Buffer
 		if f.name == ChartName { // the scripts of internal/cli draw a chart

@@ -18,8 +18,8 @@ func (r Report) rows() [][]string {
 	for _, row := range r.Rows {
 		list = append(list, cells(row))
 	}
-	if r.Accuracy != nil {
-		list = append(list, accuracyCells(*r.Accuracy))
+	for _, a := range r.Accuracy {
+		list = append(list, accuracyCells(a))
 	}
 	return list
 }
@@ -39,7 +39,11 @@ func (r Report) notes() []string {
 // WriteTable prints the verdict and the table for a terminal.
 func WriteTable(w io.Writer, r Report) error {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s\n%s\n\n", r.headline(), r.effort())
+	fmt.Fprintf(&b, "%s\n%s\n", r.headline(), r.effort())
+	if text := r.byModel(); text != "" {
+		fmt.Fprintf(&b, "%s\n", text)
+	}
+	b.WriteByte('\n')
 	if rows := r.rows(); len(rows) > 0 {
 		columns := make([]terminal.Column, len(heads()))
 		for i, title := range heads() {
@@ -98,6 +102,9 @@ func trend(history []gate.Record, metric measure.Metric) []float64 {
 func WriteMarkdown(w io.Writer, r Report) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "### tuner gate: %s\n\n%s.\n\n", escape(r.headline()), escape(r.effort()))
+	if text := r.byModel(); text != "" {
+		fmt.Fprintf(&b, "By model: %s.\n\n", escape(text))
+	}
 	if rows := r.rows(); len(rows) > 0 {
 		fmt.Fprintf(&b, "| %s | trend |\n|---|---:|---:|---:|---|---|---|---|\n", strings.Join(heads(), " | "))
 		for i, row := range rows {
@@ -131,15 +138,21 @@ func (r Report) origin(b *strings.Builder) {
 		}
 		b.WriteByte('\n')
 	}
-	if r.Setup.Baseline != nil {
-		side("baseline", *r.Setup.Baseline)
+	for _, one := range r.Setup.Each() {
+		of := ""
+		if len(r.Setup.Models) > 0 {
+			of = fmt.Sprintf(" of %s (%s)", escape(one.Spec.Name), one.Load)
+		}
+		if one.Baseline != nil {
+			side("baseline"+of, *one.Baseline)
+		}
+		if one.Spec.Baseline.Saved != "" {
+			fmt.Fprintf(b, "- baseline: saved in `%s`\n", one.Spec.Baseline.Saved)
+		}
+		side("candidate"+of, one.Candidate)
 	}
-	if r.Setup.Spec.Baseline.Saved != "" {
-		fmt.Fprintf(b, "- baseline: saved in `%s`\n", r.Setup.Spec.Baseline.Saved)
-	}
-	side("candidate", r.Setup.Candidate)
-	if r.Accuracy != nil {
-		fmt.Fprintf(b, "- accuracy: %s\n", escape(r.Accuracy.Note))
+	for _, a := range r.Accuracy {
+		fmt.Fprintf(b, "- %s: %s\n", escape(a.Name()), escape(a.Note))
 	}
 	if r.Revision != "" {
 		fmt.Fprintf(b, "- revision %s\n", escape(r.Revision))

@@ -33,6 +33,7 @@ type trendPage struct {
 	Headline   string
 	Verdict    decide.Verdict
 	Effort     string
+	ByModel    string   // verdict on each of several models; "" for one
 	Heads      []string // titles of this gate's table
 	Cells      [][]string
 	Notes      []string
@@ -81,7 +82,7 @@ func WriteTrend(w io.Writer, r Report) error {
 	var older int
 	data.Gates, older = r.trendGates()
 	page := trendPage{
-		Name: r.Setup.Spec.Name, Load: r.Setup.Load.String(), Headline: r.headline(), Verdict: r.Outcome.Verdict, Effort: r.effort(),
+		Name: r.Setup.Spec.Name, Load: r.Setup.LoadText(), Headline: r.headline(), Verdict: r.Outcome.Verdict, Effort: r.effort(), ByModel: r.byModel(),
 		Heads: heads(), Cells: r.rows(), Notes: r.notes(), Metrics: data.Metrics, Older: older,
 	}
 	for _, g := range slices.Backward(data.Gates) {

@@ -21,7 +21,8 @@ import (
 type Progress struct {
 	out      io.Writer
 	budget   time.Duration
-	metric   measure.Metric // metric of the shown figures
+	metric   measure.Metric   // metric of the chart and of the shown figures
+	others   []measure.Metric // shown beside it: the first of each other model
 	criteria []gate.Criterion
 
 	view *live.View // nil: lines
@@ -31,13 +32,27 @@ type Progress struct {
 // Close.
 func New(out io.Writer, s gate.Setup) *Progress {
 	p := &Progress{out: out, budget: s.Spec.Budget, criteria: gate.Criteria(s.Spec), metric: append(s.Spec.AllMetrics(), measure.Throughput)[0]}
-	fmt.Fprintf(out, "gating %s at %s (budget %v), results in %s\n", s.Spec.Name, s.Load, s.Spec.Budget, s.Spec.Output)
+	p.others = firstOf(s, p.metric)
+	fmt.Fprintf(out, "gating %s at %s (budget %v), results in %s\n", s.Spec.Name, s.LoadText(), s.Spec.Budget, s.Spec.Output)
 	if shown, ok := out.(live.Display); ok {
 		frame := p.first(s, time.Now())
 		frame.Keys = []live.Key{live.StopKey(shown.Update)}
 		p.view = live.NewView(shown, frame)
 	}
 	return p
+}
+
+// firstOf returns the first metric of each of several models, without the one that is shown already.
+func firstOf(s gate.Setup, shown measure.Metric) []measure.Metric {
+	var list []measure.Metric
+	for _, one := range s.Models {
+		metrics := s.Spec.AllMetrics()
+		i := slices.IndexFunc(metrics, func(m measure.Metric) bool { model, _ := m.Split(); return model == one.Spec.Name })
+		if i >= 0 && metrics[i] != shown {
+			list = append(list, metrics[i])
+		}
+	}
+	return list
 }
 
 // Close gives the terminal back. It does nothing on nil.
@@ -50,28 +65,32 @@ func (p *Progress) Close() {
 // Measured implements gate.Observer.
 func (p *Progress) Measured(pair gate.Pair, at gate.Progress) {
 	if p.view == nil {
-		fmt.Fprintf(p.out, "%6s  %d of at most %d: %s %s\n", words.Clock(at.Elapsed), at.Pairs, at.Most, p.metric, p.figures(pair))
+		line := fmt.Sprintf("%6s  %d of at most %d: %s %s", words.Clock(at.Elapsed), at.Pairs, at.Most, p.metric, figures(p.metric, pair))
+		for _, m := range p.others {
+			line += fmt.Sprintf(", %s %s", m, figures(m, pair))
+		}
+		fmt.Fprintln(p.out, line)
 		return
 	}
 	p.view.Update(p.change(pair, at))
 }
 
-// figures prints the pair's values of the shown metric.
-func (p *Progress) figures(pair gate.Pair) string {
-	var figures []string
+// figures prints the pair's values of a metric.
+func figures(m measure.Metric, pair gate.Pair) string {
+	var list []string
 	for _, side := range []measure.Measurement{pair.Baseline, pair.Candidate} {
-		if v, ok := gate.Figure(p.metric, side); ok {
-			figures = append(figures, p.metric.Format(v))
+		if v, ok := gate.Figure(m, side); ok {
+			list = append(list, m.Format(v))
 		}
 	}
-	return strings.Join(figures, " → ")
+	return strings.Join(list, " → ")
 }
 
 // first returns the frame before the first pair.
 func (p *Progress) first(s gate.Setup, now time.Time) live.Frame {
 	info, _ := p.metric.Info()
 	f := live.Frame{
-		Title: fmt.Sprintf("gate %s at %s", s.Spec.Name, s.Load), Now: "pair 1, on fresh processes", Began: now, Ends: now.Add(p.budget),
+		Title: fmt.Sprintf("gate %s at %s", s.Spec.Name, s.LoadText()), Now: "pair 1, on fresh processes", Began: now, Ends: now.Add(p.budget),
 		Chart: live.Chart{
 			X:     live.Axis{Name: "pairs", Format: func(x float64) string { return fmt.Sprintf("%.0f", x) }},
 			Y:     live.Axis{Name: string(p.metric), Unit: string(info.Unit), Format: p.metric.Format},
@@ -103,7 +122,10 @@ func (p *Progress) change(pair gate.Pair, at gate.Progress) func(*live.Frame) {
 			points = append(points, live.Point{X: float64(at.Pairs), Y: v, Text: fmt.Sprintf("pair %d", at.Pairs), IsKept: side.candidate})
 		}
 	}
-	entry := live.Entry{Head: fmt.Sprintf("%4d  %6s  ", at.Pairs, words.Clock(at.Elapsed)), Text: string(p.metric), Outcome: p.figures(pair)}
+	var entries []live.Entry
+	for _, m := range append([]measure.Metric{p.metric}, p.others...) {
+		entries = append(entries, live.Entry{Head: fmt.Sprintf("%4d  %6s  ", at.Pairs, words.Clock(at.Elapsed)), Text: string(m), Outcome: figures(m, pair)})
+	}
 	windows := slices.Concat(pair.Baseline.Windows, pair.Candidate.Windows)
 	now := fmt.Sprintf("pair %d of at most %d, on fresh processes", min(at.Pairs+1, at.Most), at.Most)
 	// all pairs that are possible, each as long as those so far
@@ -112,7 +134,7 @@ func (p *Progress) change(pair gate.Pair, at gate.Progress) func(*live.Frame) {
 		f.Answer, f.IsGood, f.Now, f.Ends = answer, isGood, now, f.Began.Add(longest)
 		f.Noise = noise.With(f.Noise, windows)
 		f.Chart.Points = points
-		f.Recent = append(slices.Clone(f.Recent), entry)
+		f.Recent = append(slices.Clone(f.Recent), entries...)
 	}
 }
 

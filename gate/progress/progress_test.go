@@ -11,6 +11,7 @@ import (
 	"tuner/internal/live"
 	"tuner/measure"
 	"tuner/spec"
+	"tuner/spec/gates"
 )
 
 // setup is a gate on throughput with a baseline, and on a limit of the latency.
@@ -46,6 +47,45 @@ func TestLines(t *testing.T) {
 		"   12s  3 of at most 20: throughput 1000.0 infer/s → 1010.0 infer/s\n"
 	if out.String() != want {
 		t.Errorf("%q, want %q", out.String(), want)
+	}
+}
+
+// A gate of several models shows a metric of each.
+func TestSeveralModels(t *testing.T) {
+	t.Parallel()
+	g, err := gates.Parse("gate.yaml", []byte(`models:
+  a: {baseline: a, candidate: a, load: {concurrency: 8}, metrics: [throughput, latency_p99]}
+  b: {baseline: b, candidate: b, load: {concurrency: 2}, metrics: [latency_avg]}
+metrics: [memory]
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	mix, err := measure.NewMix(measure.Part{Model: "a", Concurrency: 8, BatchSize: 1}, measure.Part{Model: "b", Concurrency: 2, BatchSize: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := gate.Setup{Spec: g, Baseline: &gate.Subject{}, Load: measure.Load{Scale: 1, Mix: mix}, Models: []gate.Setup{{Spec: g.Models[0]}, {Spec: g.Models[1]}}}
+	measured := pair(1000, 1010)
+	for _, side := range []*measure.Measurement{&measured.Baseline, &measured.Candidate} {
+		other := side.Windows[0]
+		side.Windows[0].Model, other.Model = "a", "b"
+		side.Windows = append(side.Windows, other)
+	}
+	var out strings.Builder
+	New(&out, s).Measured(measured, gate.Progress{Pairs: 1, Most: 20, Elapsed: 12 * time.Second})
+	const want = "gating a+b at a concurrency 8, b concurrency 2 (budget 15m0s), results in out/a+b-gate\n" +
+		"   12s  1 of at most 20: a.throughput 1000.0 infer/s → 1010.0 infer/s, b.latency_avg 1.00 ms → 1.00 ms\n"
+	if out.String() != want {
+		t.Errorf("%q, want %q", out.String(), want)
+	}
+	var shown display
+	p := New(&shown, s)
+	p.Measured(measured, gate.Progress{Pairs: 1, Most: 20, Elapsed: 12 * time.Second})
+	p.Close()
+	f := shown.frame
+	if len(f.Recent) != 2 || f.Recent[1].Text != "b.latency_avg" || f.Chart.Y.Name != "a.throughput" || len(f.Answer) != 4 || !strings.HasPrefix(f.Answer[2], "b.latency_avg: ") {
+		t.Errorf("frame %+v", f)
 	}
 }
 

@@ -58,7 +58,7 @@ var allowed = map[string][]string{
 	"capacity/output":     {"capacity", "internal/terminal", "internal/webpage"},
 	"capacity/verify":     {"capacity", "capacity/replica", "capacity/traffic", "measure", "measure/arrivals", "runner", "runner/load", "search/queuesim"}, // a plan and launched servers in, latencies beside each other out
 	"compare/output":      {"compare", "measure", "internal/terminal", "internal/webpage"},
-	"gate/flags":          {"internal/terminal", "gate/output", "spec", "spec/document", "model/onnx", "ort/addon"},
+	"gate/flags":          {"spec/gates", "internal/terminal", "gate/output", "spec", "spec/document", "model/onnx", "ort/addon"},
 	"gate/judge":          {"gate", "gate/decide", "spec", "spec/knobs", "search", "model/precision", "model/precision/places", "profile/preparation", "ort/provider", "runner", "runner/target", "measure", "model/onnx", "ort/ortlib", "internal/checksum"},
 	"gate/decide":         {"measure/stats"}, // pure: pairs in, a verdict out
 	"gate/progress":       {"gate", "gate/decide", "measure", "internal/live", "internal/live/noise", "internal/words"},
@@ -92,6 +92,8 @@ var allowed = map[string][]string{
 	"spec/knobs": {"model/mix", "spec/document", "search", "model/modelconfig", "ort/addon"},
 	// names of columns: it knows no figure
 	"spec/csvfiles": {"spec/document"},
+	// a gate of several models: the fields of one are read by spec
+	"spec/gates": {"spec", "spec/document", "spec/goals", "search", "measure", "ort/addon"},
 	// the words and names that fields may have
 	"spec/reference":               {"spec/csvfiles", "spec/goals", "spec", "spec/knobs", "search", "measure", "model/modelconfig", "model/precision/accuracy", "ort/addon"},
 	"spec/reference/referencetest": {"spec/reference", "internal/golden", "internal/schema"},

@@ -91,9 +91,10 @@ func Gate() File {
 		Intro: "`tuner gate -f gate.yaml` reads this file. [gate.yaml](gate.md) explains the verdict and the results. " +
 			"Values are written as in [profile.yaml](profile.md#values).",
 		Fields: []Field{
-			{Name: "candidate", Type: path("model.onnx"), Required: true, Fields: side(), Meaning: "The model that is judged: an ONNX file or a Triton model folder, also that of a deployed repository. As a section it has these fields."},
+			{Name: "candidate", Type: path("model.onnx"), Required: true, Instead: "models", Fields: side(), Meaning: "The model that is judged: an ONNX file or a Triton model folder, also that of a deployed repository. As a section it has these fields."},
 			{Name: "baseline", Type: path("main/model.onnx"), Without: "none: only `limits` are judged", Fields: side(),
 				Meaning: "The model that the candidate is compared with: a path or a section as for `candidate`, or a baseline that `--save-baseline` wrote (`.json`)."},
+			gateModels(),
 			{Name: "load", Fields: []Field{
 				{Name: "concurrency", Type: whole(1, 1<<20), Without: "2 · largest batch · instances of the baseline", Unit: "requests in flight", Meaning: "A closed loop of this concurrency."},
 				{Name: "request_rate", Type: whole(1, 10_000_000), Without: "a closed loop", Unit: "requests per second", Meaning: "An open loop, in place of `concurrency`: requests arrive as `arrivals` says."},
@@ -101,17 +102,12 @@ func Gate() File {
 				{Name: "client_batch_size", Type: whole(1, 1<<20), Default: "1", Unit: "inferences", Meaning: "Inferences in one request."},
 				inputs(true),
 			}},
-			{Name: "metrics", Type: Type{Name: "list of metrics, or of `{name, margin}`"}.of(fmt.Sprintf(`{"anyOf": [%[1]s, {"type": "object", "additionalProperties": false, "required": ["name"], "properties": {"name": %[1]s, "margin": %[2]s}}]}`, metric().Schema, share(false).Schema),
-				[]string{"[throughput, {name: latency_p99, margin: 10%}]", "throughput"}, []string{"[]", "[speed]", "[{margin: 2%}]", "[{name: throughput, margin: 0}]"}),
+			{Name: "metrics", Type: gateMetrics(),
 				With: "baseline: main/model.onnx", Without: "`throughput` (at a rate `latency_avg`) and `latency_p99`",
 				Meaning: "Metrics that must not be worse than the baseline's by more than the margin, a share of the baseline's value. Without a margin it is 2 %, and 10 % for percentiles from the 90th on. `cost` and `error_rate` are not among them."},
 			{Name: "limits", Type: limits(true), With: "baseline: main/model.onnx", Without: "none",
 				Meaning: "Limits that the candidate must keep by itself. `accuracy: {metric: cosine, min: 0.99}` limits how far its outputs may differ from those of the baseline's model."},
-			{Name: "accuracy", With: accuracyLimits, Meaning: "How outputs are compared, where `limits` has `accuracy`.", Fields: []Field{
-				{Name: "data", Type: path("inputs.npz"), With: accuracyLimits, Without: "random inputs", Meaning: "Inputs to compare on, see [data files](data.md)."},
-				{Name: "rows", Type: whole(1, 1_000_000), With: accuracyLimits, Without: "all of the data, or up to 64 random ones", Unit: "rows", Meaning: "The most rows that are compared."},
-				{Name: "command", Type: text("python3 metric.py"), With: strings.Replace(accuracyLimits, "cosine", "command", 1), Without: "none", Meaning: "A command that computes your own metric, for `metric: command`."},
-			}},
+			{Name: "accuracy", With: accuracyLimits, Meaning: "How outputs are compared, where `limits` has `accuracy`.", Fields: gateAccuracy()},
 			{Name: "budget", Type: duration(time.Second, 30*day), Default: "15m", Meaning: "The longest time to measure. Conversions and the comparison of outputs come before it."},
 			{Name: "window", Type: duration(50*time.Millisecond, 5*time.Minute), Default: "500ms",
 				Meaning: "The shortest length of a window. Each side has twelve in a pair, and slow models get longer ones. Use longer windows where noise keeps a gate from a verdict after 60 pairs."},
@@ -123,6 +119,47 @@ func Gate() File {
 			{Name: "history", Type: path("history.jsonl"), Without: "`history.jsonl` in `output`", Meaning: "Every gate adds a line to this file."},
 		},
 	}
+}
+
+// gateAccuracy lists the fields of the comparison of outputs.
+func gateAccuracy() []Field {
+	return []Field{
+		{Name: "data", Type: path("inputs.npz"), With: accuracyLimits, Without: "random inputs", Meaning: "Inputs to compare on, see [data files](data.md)."},
+		{Name: "rows", Type: whole(1, 1_000_000), With: accuracyLimits, Without: "all of the data, or up to 64 random ones", Unit: "rows", Meaning: "The most rows that are compared."},
+		{Name: "command", Type: text("python3 metric.py"), With: strings.Replace(accuracyLimits, "cosine", "command", 1), Without: "none", Meaning: "A command that computes your own metric, for `metric: command`."},
+	}
+}
+
+// gateMetrics is the type of the compared metrics.
+func gateMetrics() Type {
+	return Type{Name: "list of metrics, or of `{name, margin}`"}.of(fmt.Sprintf(`{"anyOf": [%[1]s, {"type": "object", "additionalProperties": false, "required": ["name"], "properties": {"name": %[1]s, "margin": %[2]s}}]}`, metric().Schema, share(false).Schema),
+		[]string{"[throughput, {name: latency_p99, margin: 10%}]", "throughput"}, []string{"[]", "[speed]", "[{margin: 2%}]", "[{name: throughput, margin: 0}]"})
+}
+
+// gateModels describes the section of several models.
+func gateModels() Field {
+	const load, candidate = "load: {concurrency: 9}", "candidate: b.onnx"
+	const beside = candidate + ", baseline: a.onnx, " + load
+	const accuracy = beside + ", limits: {accuracy: {metric: cosine, min: 0.99}}"
+	return Field{Name: "models", IsNamed: true, Without: "one model: `candidate`", Meaning: "Several models on one server, under the names by which they are served, in place of `candidate`. All are under load together. " +
+		"A name has letters, digits, `_` and `-`. `metrics` and `limits` at the top of the file are then those of the server, such as `memory`. See [several models](gate.md#several-models).", Fields: []Field{
+		{Name: "NAME", Fields: []Field{
+			{Name: "candidate", Type: path("model.onnx"), Required: true, Beside: load, SameAs: "candidate", Fields: side(), Meaning: "A path or a section, as [candidate](#candidate). `runtime` and `engine` are the same for all models."},
+			{Name: "baseline", Type: path("main/model.onnx"), Beside: candidate + ", " + load, SameAs: "candidate", Fields: side(), Without: "none: only `limits` are judged",
+				Meaning: "A path or a section: the model that the candidate is compared with. Either all models have one, or none; a model that did not change has the candidate's file."},
+			{Name: "load", Required: true, Beside: candidate, Meaning: "The model's own traffic: one rate, or one number of clients.", Fields: []Field{
+				{Name: "concurrency", Type: whole(1, 1<<20), Without: "an open loop, with `request_rate`", Unit: "requests in flight", Meaning: "A closed loop of this concurrency."},
+				{Name: "request_rate", Type: whole(1, 10_000_000), Without: "a closed loop, with `concurrency`", Unit: "requests per second", Meaning: "An open loop."},
+				{Name: "arrivals", Beside: "request_rate: 50", Default: "poisson", Type: arrivalsOfSeveral(), Meaning: "As [load.arrivals](#loadarrivals), without those that repeat."},
+				{Name: "client_batch_size", Type: whole(1, 1<<20), Default: "1", Beside: "concurrency: 9", Unit: "inferences", Meaning: "Inferences in one request."},
+				{Name: "inputs", SameAs: "load.inputs", Fields: inputs(true).Fields, Beside: "concurrency: 9", Without: "random values that the model accepts"},
+			}},
+			{Name: "metrics", Type: gateMetrics(), Beside: beside, Without: "`throughput` (at a rate `latency_avg`) and `latency_p99`", Meaning: "As [metrics](#metrics), of the model."},
+			{Name: "limits", Type: Type{Name: "as [limits](#limits), without `energy`, and without `memory`, `cpu` and `gpu_*`, which are the server's", Schema: limits(true).Schema,
+				Good: []string{"{latency_p99: 50ms, throughput: 9}", "{latency_p90: {max: 20ms}}"}, Bad: []string{"{speed: {max: 1}}"}}, Beside: beside, Without: "none", Meaning: "The model's own limits."},
+			{Name: "accuracy", SameAs: "accuracy", Fields: gateAccuracy(), Beside: accuracy, Without: "the defaults of [accuracy](#accuracy)"},
+		}},
+	}}
 }
 
 const accuracyLimits = "baseline: main/model.onnx\nlimits: {accuracy: {metric: cosine, min: 0.99}}"

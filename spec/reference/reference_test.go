@@ -22,6 +22,7 @@ import (
 	"tuner/search"
 	"tuner/spec"
 	"tuner/spec/document"
+	"tuner/spec/gates"
 	"tuner/spec/reference"
 )
 
@@ -46,7 +47,7 @@ func kinds() []kind {
 			return a, err
 		}},
 		{reference.Gate(), "candidate: model.onnx", func(text string) (any, error) {
-			g, err := spec.ParseGate("gate.yaml", []byte(text))
+			g, err := gates.Parse("gate.yaml", []byte(text))
 			g.Text = nil
 			return g, err
 		}},
