@@ -328,6 +328,21 @@ type gateSide struct {
 	Runtime string `json:"runtime"`
 }
 
+// gateModel is one of several models of a gate, whose sides then have no model of their own.
+type gateModel struct {
+	Name      string    `json:"name"`
+	Baseline  *gateSide `json:"baseline"`
+	Candidate gateSide  `json:"candidate"`
+}
+
+// addFacts names the files of both sides.
+func (m gateModel) addFacts(facts map[string]string) {
+	facts[strings.TrimSpace("model file, candidate "+m.Name)] = m.Candidate.SHA256
+	if m.Baseline != nil {
+		facts[strings.TrimSpace("model file, baseline "+m.Name)] = m.Baseline.SHA256
+	}
+}
+
 type gatePair struct {
 	Baseline  map[measure.Metric]float64 `json:"baseline"`
 	Candidate map[measure.Metric]float64 `json:"candidate"`
@@ -335,13 +350,17 @@ type gatePair struct {
 
 func readGate(path string, text []byte) (Run, error) {
 	var d struct {
-		Schema      int             `json:"schema"`
-		Name        string          `json:"name"`
-		Verdict     string          `json:"verdict"`
-		Load        measure.Load    `json:"load"`
-		Values      []gatePair      `json:"values"`
-		Baseline    *gateSide       `json:"baseline"`
-		Candidate   gateSide        `json:"candidate"`
+		Schema    int          `json:"schema"`
+		Name      string       `json:"name"`
+		Verdict   string       `json:"verdict"`
+		Load      measure.Load `json:"load"`
+		Values    []gatePair   `json:"values"`
+		Baseline  *gateSide    `json:"baseline"`
+		Candidate gateSide     `json:"candidate"`
+		Models    []gateModel  `json:"models"`
+		Criteria  []struct {
+			Metric measure.Metric `json:"metric"`
+		} `json:"criteria"`
 		Time        time.Time       `json:"time"`
 		Tool        string          `json:"tool"`
 		Fingerprint string          `json:"machine_fingerprint"`
@@ -356,9 +375,17 @@ func readGate(path string, text []byte) (Run, error) {
 	}
 	run := Run{Kind: Gate, Model: d.Name, Answer: "gate: " + d.Verdict, Created: created(d.Time), Facts: machineFacts(d.Machine)}
 	run.Facts["tuner"], run.Facts[factFingerprint] = d.Tool, d.Fingerprint
-	run.Facts["model file, candidate"], run.Facts["ONNX Runtime"] = d.Candidate.SHA256, d.Candidate.Runtime
-	if d.Baseline != nil {
-		run.Facts["model file, baseline"] = d.Baseline.SHA256
+	run.Facts["ONNX Runtime"] = d.Candidate.Runtime
+	if run.several = len(d.Models) > 0; !run.several {
+		d.Models = []gateModel{{Baseline: d.Baseline, Candidate: d.Candidate}}
+	}
+	for _, m := range d.Models {
+		m.addFacts(run.Facts)
+	}
+	for _, c := range d.Criteria {
+		if run.several && !slices.Contains(run.shown, c.Metric) {
+			run.shown = append(run.shown, c.Metric)
+		}
 	}
 	if d.Withheld != nil {
 		run.withheld = newWithheld(d.Withheld.Mean, 0, 0)

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"tuner/measure"
 )
 
@@ -35,6 +37,26 @@ func TestRead(t *testing.T) {
 		if v := first.Points[0].Values[measure.Throughput].Value; v <= 0 || want.value > 0 && (v < 0.99*want.value || v > 1.01*want.value) {
 			t.Errorf("%s: %s has %g infer/s", path, first.Name, v)
 		}
+	}
+}
+
+// A gate of several models has the files and the figures of each.
+func TestReadGateOfSeveralModels(t *testing.T) {
+	t.Parallel()
+	r, err := Read("../gate/output/testdata/several.gate.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]measure.Metric{"encoder.latency_p99", "ranker.throughput", measure.Memory}, shownIn(r, r)); diff != "" {
+		t.Errorf("shown metrics (-want +got):\n%s", diff)
+	}
+	for _, fact := range []string{"model file, candidate encoder", "model file, baseline ranker"} {
+		if r.Facts[fact] != "d1" {
+			t.Errorf("%s is %q", fact, r.Facts[fact])
+		}
+	}
+	if v := r.Configurations[0].Points[0].Values["ranker.throughput"].Value; v < 890 || v > 910 { // 899 infer/s in each pair
+		t.Errorf("the candidate's ranker has %g infer/s", v)
 	}
 }
 
