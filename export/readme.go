@@ -10,6 +10,7 @@ import (
 	"text/template"
 
 	"tuner/export/monitoring"
+	"tuner/export/tuned"
 	"tuner/measure"
 )
 
@@ -130,17 +131,19 @@ func cell(text string) string {
 // Rows returns the models, with the figures behind the deployment.
 func (v view) Rows() []string {
 	var rows []string
-	for i, m := range v.Models {
-		memory := "unknown"
-		switch {
-		case m.Together && i > 0 && m.Memory == 0 && m.Input == v.Models[i-1].Input:
-			memory = "in the above"
-		case m.Memory > 0:
-			memory = measure.Memory.Format(m.Memory)
+	for _, group := range tuned.Groups(v.Models) {
+		for i, m := range group {
+			memory := "unknown"
+			switch {
+			case i > 0: // the server's stands with the first
+				memory = "in the above"
+			case m.Memory > 0:
+				memory = measure.Memory.Format(m.Memory)
+			}
+			rows = append(rows, fmt.Sprintf("| %s | %s on %s | %d × %s | %s | %s | %s | %s |", m.Name, cell(m.Precision), cell(m.Provider), m.Instances,
+				threadsText(m.Threads), m.Load, measure.Throughput.Format(m.Values[measure.Throughput].Value),
+				measure.LatencyP99.Format(m.Values[measure.LatencyP99].Value), memory))
 		}
-		rows = append(rows, fmt.Sprintf("| %s | %s on %s | %d × %s | %s | %s | %s | %s |", m.Name, cell(m.Precision), cell(m.Provider), m.Instances,
-			threadsText(m.Threads), m.Load, measure.Throughput.Format(m.Values[measure.Throughput].Value),
-			measure.LatencyP99.Format(m.Values[measure.LatencyP99].Value), memory))
 	}
 	return rows
 }

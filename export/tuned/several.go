@@ -104,21 +104,24 @@ func valuesOf(values map[measure.Metric]result.Estimate, model string) map[measu
 // Groups splits models into those that were measured together, in their order. A model that was measured alone
 // is a group of its own.
 func Groups(models []Model) [][]Model {
-	var groups [][]Model
-	for _, m := range models {
-		last := len(groups) - 1
-		if last >= 0 && m.isWith(groups[last][0]) {
-			groups[last] = append(groups[last], m)
-			continue
-		}
-		groups = append(groups, []Model{m})
-	}
-	return groups
+	return Together(models, func(m Model) (string, bool) { return m.Input, m.Together })
 }
 
-// isWith reports whether a model was measured together with another.
-func (m Model) isWith(other Model) bool {
-	return m.Together && other.Together && m.Input == other.Input
+// Together is Groups for what else stands for a model. company returns what models that were measured together have in
+// common, and false for a model that was measured alone.
+func Together[M any, C comparable](models []M, company func(M) (common C, isTogether bool)) [][]M {
+	var groups [][]M
+	var last C
+	canGrow := false // the last group is of models that were measured together
+	for _, m := range models {
+		common, isTogether := company(m)
+		if end := len(groups) - 1; isTogether && canGrow && common == last {
+			groups[end] = append(groups[end], m)
+			continue
+		}
+		groups, last, canGrow = append(groups, []M{m}), common, isTogether
+	}
+	return groups
 }
 
 // Cores returns the number of cores of a server with all models. It is the sum over those that were measured

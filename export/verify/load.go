@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"tuner/export/tuned"
 	"tuner/measure"
 	"tuner/model/isolation"
 	"tuner/model/modelconfig"
@@ -16,21 +17,10 @@ import (
 // together groups the models that were measured together. They are served by one process again, so
 // they must have one ONNX Runtime here. A model that was measured alone is a group of its own.
 func together(subjects []subject) [][]subject {
-	var groups [][]subject
-	for _, s := range subjects {
-		last := len(groups) - 1
-		if last >= 0 && groups[last][0].isWith(s) {
-			groups[last] = append(groups[last], s)
-			continue
-		}
-		groups = append(groups, []subject{s})
-	}
-	return groups
-}
-
-// isWith reports whether another model was measured together with this one.
-func (s subject) isWith(other subject) bool {
-	return s.reported.Together && other.reported.Together && s.reported.Input == other.reported.Input && s.build.Library == other.build.Library
+	type company struct{ input, library string }
+	return tuned.Together(subjects, func(s subject) (company, bool) {
+		return company{s.reported.Input, s.build.Library}, s.reported.Together
+	})
 }
 
 // load measures models at their reported loads, on a fresh server: a model alone, or several together.
