@@ -31,10 +31,10 @@ type session struct {
 }
 
 // longRun is the length of a run from which on a lane pays. Go's monitor interrupts a run that it has
-// noticed some 50 times in a few milliseconds. A lane needs two switches of threads instead, some 50 µs.
-// With lanes for all runs, models of 8 µs have 0.65 to 0.78 of the throughput, one of 320 µs has 1.04 to
-// 1.07, and one of 10 ms 1.03 to 1.07 (lab/docs/engine.md). Between 8 and 320 µs nothing was measured.
-const longRun = 300 * time.Microsecond
+// noticed some 50 times in a few milliseconds. A lane needs two switches of threads instead, 60 to 220 µs
+// here (lab/docs/engine.md). MiniLM with runs of 10 ms gains 3 to 7 % by lanes, and a network of 0.9 ms
+// loses 3 to 16 %. Between these nothing was measured.
+const longRun = time.Millisecond
 
 func newSession(s *ort.Session, p *processors, isShared bool) (*session, error) {
 	inputs, errIn := tensors(s.Inputs())
