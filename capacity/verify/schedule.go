@@ -8,6 +8,7 @@ import (
 	"tuner/capacity"
 	"tuner/capacity/replica"
 	"tuner/capacity/traffic"
+	"tuner/measure/arrivals"
 )
 
 // schedule has the instants of a replay.
@@ -65,29 +66,5 @@ func drawn(end, cv float64, seed uint64) (list []time.Duration) {
 }
 
 // arrivals returns the schedule of the load: the warm-up, and then the piece. The load begins each of them
-// at its first instant, so only the distances count.
-func (s schedule) arrivals() *course {
-	c := &course{instants: s.before}
-	offset := s.before[len(s.before)-1] - s.counted[0]
-	for _, at := range s.counted {
-		c.instants = append(c.instants, at+offset)
-	}
-	return c
-}
-
-// course yields instants, and after the last one more each second: the load takes no more than there
-// are.
-type course struct {
-	instants []time.Duration
-	next     int
-}
-
-// Next implements load.Arrivals.
-func (c *course) Next() time.Duration {
-	i := c.next
-	c.next++
-	if last := len(c.instants) - 1; i > last {
-		return c.instants[last] + time.Duration(i-last)*time.Second
-	}
-	return c.instants[i]
-}
+// at its first instant.
+func (s schedule) arrivals() arrivals.Schedule { return arrivals.Joined(s.before, s.counted) }

@@ -16,6 +16,7 @@ import (
 	"tuner/engine/api"
 	"tuner/lab/peers"
 	"tuner/measure"
+	"tuner/measure/arrivals"
 	"tuner/model/modelconfig"
 	"tuner/model/modelrepo"
 	"tuner/profile"
@@ -97,10 +98,10 @@ func (s served) replay(ctx context.Context, at []time.Duration, adapts bool) (x 
 	if err != nil {
 		return side{}, err
 	}
-	warm := instantsOf(at)
+	before := warming(at)
 	result, err := load.Run(ctx, load.Options{
 		Part: load.Part{
-			Load: measure.Load{RequestRate: float64(len(at)) / s.length.Seconds(), BatchSize: 1}, Arrivals: warm, WarmUpRequests: warm.before,
+			Load: measure.Load{RequestRate: float64(len(at)) / s.length.Seconds(), BatchSize: 1}, Arrivals: arrivals.Joined(before, at), WarmUpRequests: len(before),
 			Patience: patience, Large: c.IsLarge(), MaxInFlight: len(at),
 			Dial: func(ctx context.Context, _ int) (load.Conn, error) { return c.Dial(ctx, 0) },
 			Sink: func(r load.Record) { x.add(r) },
@@ -149,37 +150,15 @@ func (s served) connections(server *peers.Server) (runner.Connections, error) {
 	return runner.Over(runner.OverGRPC)(api.Announcement{GRPC: server.GRPC}, s.requests, modelconfig.AnswerSize(config, 1))
 }
 
-// course yields the instants of the warm-up and of the day.
-type course struct {
-	instants []time.Duration
-	before   int // number of the warm-up's
-	next     int
-}
-
-// instantsOf puts a warm-up before a day, at the mean rate of the day's first twentieth.
-func instantsOf(day []time.Duration) *course {
+// warming returns the instants of a warm-up at the mean rate of the day's first twentieth.
+func warming(day []time.Duration) (list []time.Duration) {
 	const part = 20
 	n := max(len(day)/part, 1)
 	rate := float64(n) / max(day[n-1].Seconds(), 1e-3)
-	c := &course{before: max(1, int(rate*warmUp.Seconds()))}
-	for i := range c.before {
-		c.instants = append(c.instants, time.Duration(float64(i)/rate*float64(time.Second)))
+	for i := range max(1, int(rate*warmUp.Seconds())) {
+		list = append(list, time.Duration(float64(i)/rate*float64(time.Second)))
 	}
-	offset := c.instants[c.before-1] - day[0]
-	for _, at := range day {
-		c.instants = append(c.instants, at+offset)
-	}
-	return c
-}
-
-// Next implements load.Arrivals.
-func (c *course) Next() time.Duration {
-	i := c.next
-	c.next++
-	if last := len(c.instants) - 1; i > last {
-		return c.instants[last] + time.Duration(i-last)*time.Second
-	}
-	return c.instants[i]
+	return list
 }
 
 // sorted returns the latencies of the answers from an instant of the day to another, ascending.
