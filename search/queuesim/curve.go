@@ -27,9 +27,13 @@ type ServiceCurve struct {
 
 	// Path: s of processor time per request of the overhead, under load; 0: the overhead takes no
 	// processor time
-	Path    float64
-	Cores   int // of the machine
-	Threads int // cores that an instance computes on; 0: none, as on a GPU
+	Path float64
+	// PathSpread: standard deviation of the logarithm of a request's processor time on the path.
+	// Requests then pass at the same time, as the goroutines of front end and clients do. 0: they
+	// pass in order, each in the same time
+	PathSpread float64
+	Cores      int // of the machine
+	Threads    int // cores that an instance computes on; 0: none, as on a GPU
 }
 
 // Kind is the requests of one shape.

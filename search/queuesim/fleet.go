@@ -141,6 +141,8 @@ func (t *tally) merge(o *tally) {
 	t.latency += o.latency
 	t.queue += o.queue
 	t.busy += o.busy
+	t.path += o.path
+	t.passed += o.passed
 	t.rows += o.rows
 	t.executions += o.executions
 }

@@ -100,7 +100,7 @@ func (l *lane) reset(b Batcher, c ServiceCurve, seed uint64) {
 	l.now, l.closed, l.rate, l.schedule, l.upcoming = 0, false, 0, nil, 0
 	l.ranks, l.ranked = nil, 0
 	l.due.reset()
-	l.path.reset(c)
+	l.path.reset(c, seed)
 	l.running = l.running[:0]
 	l.arrivals.seed(seed, 0)
 	l.service.seed(seed, 1)
@@ -153,8 +153,9 @@ func (l *lane) handle(what event, i int) {
 	case sending:
 		l.send()
 	case passing:
-		r := l.path.pop(l.now)
+		r, work := l.path.pop(l.now)
 		r.kind = l.kind()
+		l.tally.pathed(work)
 		l.batcher.push(r)
 	case delayOver:
 		l.batcher.pump(l.now)
@@ -237,19 +238,29 @@ func (l *lane) draw() float64 {
 	case l.factor != nil:
 		return l.factor()
 	case spread > 0:
-		return math.Exp(spread*l.service.numbers.NormFloat64() - spread*spread/2)
+		return logNormal(&l.service, spread)
 	}
 	return 1
+}
+
+// logNormal draws a number with mean 1 whose logarithm has a standard deviation.
+func logNormal(r *random, spread float64) float64 {
+	return math.Exp(spread*r.numbers.NormFloat64() - spread*spread/2)
 }
 
 // pace recomputes the ends of the executions after others have begun or ended. Instances share
 // common resources, above all cores, during their whole execution. So a batch runs faster once its
 // neighbour is done. others are the cores that other models ask for.
-func (l *lane) pace(others float64) { l.slow(l.path.pace(l.now, len(l.running), others)) }
+func (l *lane) pace(others float64) { l.paceAmong(others, len(l.running)) }
 
-// slow recomputes the ends of the executions with a factor by which others slow them down.
-func (l *lane) slow(slow float64) {
-	busy := len(l.running)
+// paceAmong is pace for a lane whose instances have as many busy ones around them as if busy of its own were.
+func (l *lane) paceAmong(others float64, busy int) {
+	l.slow(l.path.pace(l.now, len(l.running), busy, others), busy)
+}
+
+// slow recomputes the ends of the executions with the busy instances that the curve knows, and a factor by which
+// others slow them down.
+func (l *lane) slow(slow float64, busy int) {
 	for i := range l.running {
 		e := &l.running[i]
 		if e.busy == busy && e.slow == slow {

@@ -3,6 +3,7 @@ package queuesim
 import (
 	"fmt"
 	"testing"
+	"time"
 
 	"tuner/measure"
 )
@@ -65,4 +66,65 @@ func TestPathOfAnOpenLoop(t *testing.T) {
 		t.Errorf("requests wait for %v s in the server", r.Queue)
 	}
 	check(t, "beyond its capacity", Simulate(Batcher{}, c, measure.Load{RequestRate: 2000}, Options{}).Throughput, 1000, 0.01)
+}
+
+// Requests that pass at the same time do the same work as those in order: throughput, Little's law and
+// processor time are the same.
+func TestSpreadPathDoesTheSameWork(t *testing.T) {
+	t.Parallel()
+	c := ServiceCurve{Sizes: []int{1}, Alone: []float64{5e-6}, Spread: 0.5, Overhead: 100e-6, Path: 20e-6, Cores: 2, Threads: 1}
+	spread := c
+	spread.PathSpread = 0.5
+	for _, clients := range []int{1, 4, 64} {
+		load, o := measure.Load{Concurrency: clients}, Options{Requests: 40_000}
+		inOrder, together := Simulate(Batcher{}, c, load, o), Simulate(Batcher{}, spread, load, o)
+		check(t, fmt.Sprintf("throughput of %d clients", clients), together.Throughput, inOrder.Throughput, 0.05)
+		check(t, fmt.Sprintf("processor time with %d clients", clients), together.Path, 20e-6+80e-6/float64(clients), 0.02)
+		check(t, fmt.Sprintf("Little's law with %d clients", clients), together.Mean*together.Throughput, float64(clients), 0.02)
+		if clients > 4 && together.P99 < 1.5*inOrder.P99 {
+			t.Errorf("p99 of %d clients is %g s, in order %g s", clients, together.P99, inOrder.P99)
+		}
+	}
+}
+
+// In an open loop on one core, requests that pass at the same time take s/(1 − ρ) on average, whatever the
+// spread (M/G/1 with processor sharing; Kleinrock, Queueing Systems 2, 1976, §4.4).
+func TestSpreadPathSharesItsCore(t *testing.T) {
+	t.Parallel()
+	for _, spread := range []float64{0.1, 0.6} {
+		c := ServiceCurve{Sizes: []int{1}, Alone: []float64{1e-6}, Spread: 0.05, Path: 1e-3, PathSpread: spread, Cores: 1}
+		r := Simulate(Batcher{}, c, measure.Load{RequestRate: 500}, Options{Requests: many})
+		check(t, fmt.Sprintf("mean with a spread of %g", spread), r.Mean, 2e-3, 0.04)
+	}
+}
+
+// Servers that share cores share them with the paths of all, too: three servers answer as much as the cores
+// allow, and alone on as many cores each answers that.
+func TestReplayWithPaths(t *testing.T) {
+	t.Parallel()
+	const n = 3000
+	for _, spread := range []float64{0, 0.5} {
+		c := ServiceCurve{Sizes: []int{1}, Alone: []float64{1e-5}, Path: 3e-5, PathSpread: spread, Cores: 2, Threads: 1}
+		at := Instants{At: make([]time.Duration, n)}
+		shared := new(Fleet).Replay(3, RoundRobin, single, c, at, 2, Options{})
+		check(t, "three servers on two cores", shared.Throughput, 2/4e-5, 0.05)
+		apart := new(Fleet).Replay(3, RoundRobin, single, c, at, 0, Options{})
+		check(t, "three servers on two cores each", apart.Throughput, 3*2/4e-5, 0.05)
+	}
+}
+
+// 3 s of processor time of which instances computed 1 s are 2 ms for each of 1,000 requests. A tenth of what was
+// used is the least that counts.
+func TestPathOf(t *testing.T) {
+	t.Parallel()
+	check := func(used, computed, requests, want float64) {
+		t.Helper()
+		if got, ok := PathOf(used, computed, requests); got != want || ok != (want > 0) {
+			t.Errorf("%g s used, %g s computed for %g requests: %g, %t; want %g", used, computed, requests, got, ok, want)
+		}
+	}
+	check(3, 1, 1000, 0.002)
+	check(3, 2.8, 1000, 0)
+	check(1, 2, 1000, 0)
+	check(1, 0, 0, 0)
 }

@@ -143,7 +143,7 @@ func (p *Line) pace() {
 	}
 	slow := max(1, asked/p.cores)
 	for _, l := range p.lanes {
-		l.slow(slow)
+		l.slow(slow, len(l.running))
 	}
 }
 

@@ -53,6 +53,7 @@ type Result struct {
 	Throughput               float64 // inferences/s
 	Mean, P50, P90, P95, P99 float64 // s, of the requests' latencies
 	Queue                    float64 // s per request, mean
+	Path                     float64 // s of processor time per request on the path, mean
 	MeanBatch                float64 // inferences per execution
 	Busy                     float64 // busy instances, mean over time
 	// Within are the shares of the requests that were answered within Options.Within, 0..1.

@@ -12,12 +12,15 @@ type Instants struct {
 }
 
 // Replay predicts the latencies of requests at given instants on several servers, all of which begin
-// empty. Every request counts. The servers share cores: while their instances ask for more than there
-// are, all have the same share of what they ask for. With 0 cores each server has its own. Of the
-// options, only Within and Seed are read. Result.Throughput is over the time until the last answer.
+// empty. Every request counts. The servers share cores: while their instances and paths ask for more than there
+// are, all have the same share of what they ask for. Busy instances of another server slow down as those of
+// the same server do: they share caches and memory too. With 0 cores each server has those of its curve. Of
+// the options, only Within and Seed are read. Result.Throughput is over the time until the last answer.
 func (f *Fleet) Replay(servers int, how Balancer, b Batcher, c ServiceCurve, r Instants, cores int, o Options) Result {
 	servers, r.Rows = max(servers, 1), max(r.Rows, 1)
-	c.Cores = cores
+	if cores > 0 {
+		c.Cores = cores
+	}
 	f.reset(servers, b, c, o)
 	if r.Rows > max(b.MaxBatch, 1) {
 		return Result{}
@@ -67,12 +70,12 @@ func (f *Fleet) proceed(until float64, cores int) {
 			l.advance(at)
 		}
 		first.handle(what, i)
-		total := 0.0
+		total, busy := 0.0, 0
 		for _, l := range f.servers {
-			total += l.demand()
+			total, busy = total+l.demand(), busy+len(l.running)
 		}
 		for _, l := range f.servers {
-			l.pace(total - l.demand())
+			l.paceAmong(total-l.demand(), min(busy, l.instances))
 		}
 	}
 }

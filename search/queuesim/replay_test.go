@@ -79,3 +79,21 @@ func TestReplayAgreesWithSimulate(t *testing.T) {
 		t.Errorf("mean %.5f p99 %.5f, the steady state has %.5f and %.5f", got.Mean, got.P99, want.Mean, want.P99)
 	}
 }
+
+// A busy instance of another server slows down as one of the same server does, and cores that are shared do so
+// beyond that: one request each on two servers with two instances, which slow each other from 10 to 12 ms, and
+// three such requests on two cores.
+func TestReplayCrowds(t *testing.T) {
+	t.Parallel()
+	c := ServiceCurve{Sizes: []int{1}, Alone: []float64{0.010}, Crowded: []float64{0.012}, Threads: 1}
+	b := Batcher{Instances: 2, MaxBatch: 1}
+	for _, x := range []struct {
+		servers, requests, cores int
+		want                     float64
+	}{{1, 2, 2, 0.012}, {2, 2, 2, 0.012}, {2, 2, 0, 0.010}, {3, 3, 2, 0.018}, {3, 3, 4, 0.012}} {
+		got := new(Fleet).Replay(x.servers, RoundRobin, b, c, Instants{At: make([]time.Duration, x.requests)}, x.cores, Options{})
+		if math.Abs(got.Mean-x.want) > 1e-9 {
+			t.Errorf("%d requests on %d servers and %d cores: mean %g, want %g", x.requests, x.servers, x.cores, got.Mean, x.want)
+		}
+	}
+}

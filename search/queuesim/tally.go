@@ -18,6 +18,8 @@ type tally struct {
 	latencies        []float64 // s
 	latency, queue   float64   // s, sums over requests
 	busy             float64   // s, sum over instances
+	path             float64   // s of processor time, sum over the requests that passed
+	passed           int
 	rows, executions int
 }
 
@@ -29,6 +31,14 @@ func (t *tally) reset(skip, want int) {
 func (t *tally) pass(seconds float64, busy int) {
 	if t.counting {
 		t.busy += seconds * float64(busy)
+	}
+}
+
+// pathed counts a request that has passed the path, with its processor time in s.
+func (t *tally) pathed(work float64) {
+	if t.counting {
+		t.path += work
+		t.passed++
 	}
 }
 
@@ -83,6 +93,7 @@ func (t *tally) result(end float64, within []float64) Result {
 		P95:        stats.Quantile(t.latencies, 0.95),
 		P99:        stats.Quantile(t.latencies, 0.99),
 		Queue:      t.queue / n,
+		Path:       t.path / float64(max(t.passed, 1)),
 		MeanBatch:  float64(t.rows) / float64(t.executions),
 		Busy:       t.busy / elapsed,
 	}

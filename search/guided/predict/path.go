@@ -80,10 +80,8 @@ func (x *Predictor) pathOf(p *pools.Pool, curve queuesim.ServiceCurve, m measure
 		requests += w.Requests
 		duration += w.Duration.Seconds()
 	}
-	if requests == 0 || used-computed < x.tuning.Path.LeastShare*used {
-		return 0, 0, false
-	}
-	return float64(requests) / duration, (used - computed) / float64(requests), true
+	path, ok = queuesim.PathOf(used, computed, float64(requests))
+	return float64(requests) / duration, path, ok
 }
 
 // passable returns the highest throughput that the path allows, in inferences/s.

@@ -113,9 +113,6 @@ type Contention struct {
 
 // Path is for the processor time of a request on its way to the server (queuesim.ServiceCurve).
 type Path struct {
-	// LeastShare is the least share of the processor time of a measurable path: less is lost in
-	// that of the instances.
-	LeastShare float64
 	// Busy is the share of the highest request rate from which on trials count. Fewer requests
 	// share fewer wake-ups.
 	Busy float64
@@ -213,7 +210,7 @@ func Default() Tuning {
 			Attempts: 2, Hopeless: 3,
 		},
 		Contention: Contention{Alike: 0.3 * 0.3, Own: 0.06 * 0.06, Strangers: 0.6},
-		Path:       Path{LeastShare: 0.1, Busy: 0.7, Undisturbed: 10, Step: 0.05},
+		Path:       Path{Busy: 0.7, Undisturbed: 10, Step: 0.05},
 		Loads:      Loads{Ratio: 1.15, Fine: 1.04, EndlessLimits: 2, EndlessBatches: 10, Stride: 1.5},
 		Beliefs:    Beliefs{Wrong: 0.3, Freedom: 3, Possible: 0.02, Clearly: 3},
 		Survey:     Survey{Anchors: 30, Most: 1500, Explained: 1000},
