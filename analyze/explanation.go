@@ -84,6 +84,7 @@ type ServiceCurve struct {
 	Alone    []float64 // s, by size, while the other instances are idle
 	Crowded  []float64 // s, by size, while all instances are busy; nil for one instance
 	Overhead float64   // s per request outside queue and instance
+	Path     float64   // s of processor time of the overhead, under load; 0: unknown
 }
 
 // Barred is a configuration that is better than the best but exceeds a limit.

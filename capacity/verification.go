@@ -14,8 +14,11 @@ type Verification struct {
 	PlannedRate float64 `json:"planned_rate" jsonschema:"minimum=0"`
 	// rate of a server in the replay, mean: the planned one by the capacity
 	Rate float64 `json:"rate" jsonschema:"minimum=0"`
-	// time of a batch on one server here over the plan's
+	// time of a batch on one server here, with the others idle, over the plan's
 	Slowness float64 `json:"slowness" jsonschema:"exclusiveMinimum=0"`
+	// time of a request with all servers busy over that of their simulation on shared cores: all its times are
+	// multiplied by it too
+	Sharing float64 `json:"sharing" jsonschema:"exclusiveMinimum=0"`
 	// capacity of the servers here together over that of as many replicas, at most 1: rates are multiplied
 	// by it, and the limit is divided by it
 	Capacity  float64    `json:"capacity" jsonschema:"exclusiveMinimum=0"`

@@ -23,4 +23,5 @@ type ServiceTimes struct {
 	Alone    []float64 // s, a batch of each size while all other instances are idle
 	Crowded  []float64 // s, while all instances are busy; empty for one instance
 	Overhead float64   // s per request, outside instance and queue
+	Path     float64   // s of processor time of the overhead, under load; 0: unknown
 }

@@ -144,8 +144,9 @@ func verification(p capacity.Plan) (lines []string) {
 	lines = append(lines, fmt.Sprintf("Replay on %d × %s: %s of the worst hour, from %s after the beginning of the traffic. A replica of the plan gets %s requests/s there, a server here got %s.",
 		v.Engines, v.Server, duration(v.Length), duration(v.Begin), four(v.PlannedRate), four(v.Rate)))
 	if math.Abs(v.Capacity-1) > capacity.Agreement/2 {
-		lines = append(lines, fmt.Sprintf("The servers here share %s cores and take %.2f × the plan's time for a batch: they answer %.2f × as many requests as replicas of the plan. "+
-			"So the rates are multiplied by that, and the limit is divided by it: %.4g ms.", four(v.Cores), v.Slowness, v.Capacity, 1000*v.Limit))
+		lines = append(lines, fmt.Sprintf("The servers here share %s cores. One takes %.2f × the plan's time for a batch, and all together %.2f × that beside what sharing the cores costs. "+
+			"They answer %.2f × as many requests as replicas of the plan. So the rates are multiplied by that, and the limit is divided by it: %.4g ms.",
+			four(v.Cores), v.Slowness, v.Sharing, v.Capacity, 1000*v.Limit))
 	}
 	if v.Failed > 0 {
 		lines = append(lines, fmt.Sprintf("%d of the %d requests had no answer.", v.Failed, v.Requests))

@@ -16,6 +16,10 @@ const (
 	// with which a closed loop shows the capacity
 	saturation        = 4
 	saturatedRequests = 3000
+	// sharedWakes is the number of requests in flight for each path's time that waking a thread takes:
+	// among so many, it takes a fiftieth of the path
+	sharedWakes = 50
+	mostClients = 2000 // for that: no wake takes forty times the path
 	// mostScale bounds the correction of the times. A larger one says that the curve is of another
 	// server.
 	mostScale = 3.0
@@ -25,88 +29,158 @@ const (
 func usageLoads() []float64 { return []float64{0.15, 0.3, 0.45, 0.6, 0.7, 0.8, 0.9, 0.97} }
 
 // spreads are the deviations of a batch's time that are tried. queuesim has none below 0.01, and a
-// server above 0.6 has two kinds of batches.
-func spreads() []float64 { return []float64{0.02, 0.05, 0.1, 0.2, 0.35, 0.6} }
+// server above 0.6 has two kinds of batches. A request on the path waits for threads that the kernel wakes
+// and moves, which varies more.
+func spreads(hasPath bool) []float64 {
+	list := []float64{0.02, 0.05, 0.1, 0.2, 0.35, 0.6}
+	if hasPath {
+		list = append(list, 0.8, 1)
+	}
+	return list
+}
 
-// fit scales the times of batches until the simulated mean latencies are the measured ones, and takes
-// the spread whose 99th percentiles are the nearest. Then it computes the capacity.
+// fitter scales a replica until its simulation is like the measured loads.
+type fitter struct {
+	*Replica
+	points    []result.Point
+	seed      uint64
+	simulator queuesim.Simulator
+	measured  queuesim.ServiceCurve // as the campaign has it
+	scale     float64               // of the times
+}
+
+// fit scales the times of batches and the path until the simulated mean latencies are the measured ones,
+// and takes the spread whose 99th percentiles are the nearest. Then it computes the capacity.
 func (x *Replica) fit(points []result.Point, seed uint64) {
-	var s queuesim.Simulator
 	if x.Curve.Spread == 0 {
-		x.Curve.Spread = spreads()[2]
+		x.Curve.Spread = spreads(false)[2]
 	}
-	measured := x.Curve
-	scale := 1.0
-	simulate := func(p result.Point) queuesim.Result {
-		load := p.Load
-		load.BatchSize = x.Rows
-		return s.Simulate(x.Batcher, x.Curve, load, queuesim.Options{Requests: fitRequests, Seed: seed})
-	}
-	rescale := func() {
-		for range fitRounds {
-			sum, weight := 0.0, 0.0
-			for _, p := range points {
-				simulated := simulate(p).Mean
-				if simulated > 0 {
-					sum += math.Log(p.Values[measure.LatencyAvg].Value / simulated)
-					weight++
-				}
-			}
-			if weight == 0 {
-				return
-			}
-			scale = min(max(scale*math.Exp(sum/weight), 1/mostScale), mostScale)
-			x.Curve.Alone, x.Curve.Crowded = scaled(measured.Alone, scale), scaled(measured.Crowded, scale)
-		}
-	}
-	rescale()
+	x.setSpread(x.Curve.Spread)
+	f := fitter{Replica: x, points: points, seed: seed, measured: x.Curve, scale: 1}
+	f.rescale()
 	best, least := x.Curve.Spread, math.Inf(1)
-	for _, spread := range spreads() {
-		x.Curve.Spread = spread
+	for _, spread := range spreads(x.Curve.Path > 0) {
+		x.setSpread(spread)
 		miss := 0.0
 		for _, p := range points {
 			if p99 := p.Values[measure.LatencyP99].Value; p99 > 0 {
-				miss += math.Abs(math.Log(simulate(p).P99 / p99))
+				miss += math.Abs(math.Log(f.simulate(p).P99 / p99))
 			}
 		}
 		if miss < least {
 			best, least = spread, miss
 		}
 	}
-	x.Curve.Spread = best
-	rescale()
+	x.setSpread(best)
+	f.rescale()
 	for _, p := range points {
-		x.Checks = append(x.Checks, Check{Load: p.Load, Measured: p.Values[measure.LatencyP99].Value, Simulated: simulate(p).P99})
+		x.Checks = append(x.Checks, Check{Load: p.Load, Measured: p.Values[measure.LatencyP99].Value, Simulated: f.simulate(p).P99})
 	}
-	full := measure.Load{Concurrency: max(1, saturation*x.Batcher.Instances*x.Batcher.MaxBatch/x.Rows), BatchSize: x.Rows}
-	x.Capacity = s.Simulate(x.Batcher, x.Curve, full, queuesim.Options{Requests: saturatedRequests, Seed: seed}).Throughput / float64(x.Rows)
-	x.Usage = x.usage(points, seed)
+	x.Capacity = f.saturated()
+	x.Usage = f.usage()
+}
+
+// setSpread sets the spread of batches and of the path: the same kernel disturbs both.
+func (x *Replica) setSpread(spread float64) {
+	x.Curve.Spread = spread
+	if x.Curve.Path > 0 {
+		x.Curve.PathSpread = spread
+	}
+}
+
+func (f *fitter) simulate(p result.Point) queuesim.Result {
+	load := p.Load
+	load.BatchSize = f.Rows
+	return f.simulator.Simulate(f.Batcher, f.Curve, load, queuesim.Options{Requests: fitRequests, Seed: f.seed})
+}
+
+// rescale scales the times until the simulated mean latencies are the measured ones. A lone request shows
+// the wakings on the path, and the higher loads show the times without them.
+func (f *fitter) rescale() {
+	high := f.points
+	low := f.lone()
+	if low != nil {
+		high = high[1:]
+	}
+	for range fitRounds {
+		if !f.scaleTimes(high) {
+			return
+		}
+		if low != nil {
+			least, most := f.Curve.Path, mostScale*max(f.measured.Overhead, f.measured.Path)
+			missing := low.Values[measure.LatencyAvg].Value - f.simulate(*low).Mean
+			f.Curve.Overhead = max(least, min(f.Curve.Overhead+missing, most))
+		}
+	}
+}
+
+// lone returns the lowest measured load if its requests hardly meet on the path, and others do; nil otherwise.
+func (f *fitter) lone() *result.Point {
+	if f.Curve.Path == 0 || len(f.points) < 2 {
+		return nil
+	}
+	if n := f.points[0].Load.Concurrency; n < 1 || n > max(1, f.Curve.Cores) {
+		return nil
+	}
+	return &f.points[0]
+}
+
+// scaleTimes scales the times by the mean ratio of the measured to the simulated latencies of points. It
+// returns false without any.
+func (f *fitter) scaleTimes(points []result.Point) bool {
+	sum, weight := 0.0, 0.0
+	for _, p := range points {
+		if simulated := f.simulate(p).Mean; simulated > 0 {
+			sum += math.Log(p.Values[measure.LatencyAvg].Value / simulated)
+			weight++
+		}
+	}
+	if weight == 0 {
+		return false
+	}
+	f.scale = min(max(f.scale*math.Exp(sum/weight), 1/mostScale), mostScale)
+	f.Curve.Alone, f.Curve.Crowded = scaled(f.measured.Alone, f.scale), scaled(f.measured.Crowded, f.scale)
+	f.Curve.Path = f.scale * f.measured.Path
+	return true
+}
+
+// saturated returns the requests/s of a closed loop with so many clients that all instances are busy, or
+// that waking threads takes no more than a fiftieth of the path.
+func (f *fitter) saturated() float64 {
+	clients := max(1, saturation*f.Batcher.Instances*f.Batcher.MaxBatch/f.Rows)
+	if f.Curve.Path > 0 {
+		clients += int(math.Ceil(min(sharedWakes*f.Curve.Overhead/f.Curve.Path, mostClients)))
+	}
+	full := measure.Load{Concurrency: clients, BatchSize: f.Rows}
+	return f.simulator.Simulate(f.Batcher, f.Curve, full, queuesim.Options{Requests: saturatedRequests, Seed: f.seed}).Throughput / float64(f.Rows)
 }
 
 // usage returns the processor time at rates of a service. A campaign measures it in closed loops, most of
 // them near the capacity, where batches are large. At lower rates they are small, and a request takes more
-// processor time. So it is that of the simulated busy instances, scaled to what was measured. nil: it was not
-// measured.
-func (x *Replica) usage(points []result.Point, seed uint64) (list []Usage) {
-	var s queuesim.Simulator
-	cores, busy := 0.0, 0.0
-	for _, p := range points {
+// processor time. So it is that of the simulated busy instances and of the path, scaled to what was measured.
+// nil: it was not measured.
+func (f *fitter) usage() (list []Usage) {
+	cores, worked := 0.0, 0.0
+	for _, p := range f.points {
 		if c := p.Values[measure.CPU].Value; c > 0 {
-			load := p.Load
-			load.BatchSize = x.Rows
 			cores += c
-			busy += s.Simulate(x.Batcher, x.Curve, load, queuesim.Options{Requests: fitRequests, Seed: seed}).Busy
+			worked += f.worked(f.simulate(p))
 		}
 	}
-	if cores == 0 || busy == 0 {
+	if cores == 0 || worked == 0 {
 		return nil
 	}
 	for _, share := range usageLoads() {
-		rate := share * x.Capacity
-		r := s.Simulate(x.Batcher, x.Curve, measure.Load{RequestRate: rate, BatchSize: x.Rows}, queuesim.Options{Requests: fitRequests, Seed: seed})
-		list = append(list, Usage{rate, min(r.Busy*cores/busy, x.Cores)})
+		rate := share * f.Capacity
+		r := f.simulator.Simulate(f.Batcher, f.Curve, measure.Load{RequestRate: rate, BatchSize: f.Rows}, queuesim.Options{Requests: fitRequests, Seed: f.seed})
+		list = append(list, Usage{rate, min(f.worked(r)*cores/worked, f.Cores)})
 	}
 	return list
+}
+
+// worked returns the mean number of busy instances, with the path as some more.
+func (f *fitter) worked(r queuesim.Result) float64 {
+	return r.Busy + r.Path*r.Throughput/float64(f.Rows)/float64(max(f.Curve.Threads, 1))
 }
 
 func scaled(times []float64, factor float64) []float64 {

@@ -3,8 +3,8 @@
 //
 // A campaign measures closed loops, and a service gets requests that do not wait for each other. Package
 // queuesim simulates these on the measured times of batches. The times are scaled until the simulation
-// of the measured loads has the measured latencies. Package capacity makes a fleet of replicas. This
-// package chooses nothing.
+// of the measured loads has the measured latencies. Where the campaign knows the path (queuesim.ServiceCurve), it
+// is scaled too. Package capacity makes a fleet of replicas. This package chooses nothing.
 package replica
 
 import (
@@ -18,6 +18,7 @@ import (
 	"tuner/internal/hostinfo"
 	"tuner/measure"
 	"tuner/model/modelconfig"
+	"tuner/ort/provider"
 	"tuner/report/result"
 	"tuner/search/queuesim"
 )
@@ -90,8 +91,22 @@ func Of(kind string, r result.Result, c result.Configuration, seed uint64) (Repl
 		}
 	}
 	x.setCores(r, c)
+	x.Curve.Cores = int(math.Ceil(x.Cores))
+	x.Curve.Threads = Threads(c.Setup, x.Curve.Cores)
+	x.Curve.Path = pathOf(r, x.Curve.Cores)
 	x.fit(points, seed)
 	return x, nil
+}
+
+// Threads returns the cores that an instance computes on, on a machine with so many; 0: none, as on a GPU.
+func Threads(s result.Setup, cores int) int {
+	switch {
+	case provider.OnGPU(s.Provider):
+		return 0
+	case s.IntraOpThreads != nil && *s.IntraOpThreads > 0:
+		return min(cores, *s.IntraOpThreads)
+	}
+	return cores
 }
 
 // longestLaunch returns the longest measured launch of a configuration; 0 if it was not launched.

@@ -25,6 +25,10 @@ var batcher = queuesim.Batcher{Instances: 2, MaxBatch: 8, Dynamic: true, Preferr
 
 // measured is a result whose figures the true server has.
 func measured(concurrencies ...int) (result.Result, result.Configuration) {
+	return measuredOf(truth, batcher, config, concurrencies...)
+}
+
+func measuredOf(truth queuesim.ServiceCurve, batcher queuesim.Batcher, config string, concurrencies ...int) (result.Result, result.Configuration) {
 	two := 2
 	c := result.Configuration{Name: "m_config_1", Setup: result.Setup{Precision: "int8", Instances: &two}, Config: config}
 	for _, n := range concurrencies {
@@ -69,6 +73,159 @@ func TestAReplicaServesAsMeasured(t *testing.T) {
 	if x.Price != 0.5 || x.Launch.Seconds() != 1.5 || x.Batcher.Delay != batcher.Delay || !slices.Equal(x.Batcher.Preferred, batcher.Preferred) {
 		t.Errorf("%+v", x)
 	}
+}
+
+// quick is a server that takes microseconds, of which most are client, wire and front end.
+var quick = queuesim.ServiceCurve{
+	Sizes: []int{1, 8}, Alone: []float64{10e-6, 17e-6}, Crowded: []float64{10e-6, 17e-6}, Spread: 0.35, Overhead: 100e-6,
+	Path: 20e-6, PathSpread: 0.35, Cores: 2, Threads: 1,
+}
+
+// quickBatcher never waits for more requests.
+var quickBatcher = queuesim.Batcher{Instances: 2, MaxBatch: 8, Dynamic: true}
+
+const quickConfig = `name: "m"
+backend: "onnxruntime"
+max_batch_size: 8
+dynamic_batching {}
+`
+
+// quickResult is the result of a campaign on the quick server, whose service trials are off by some factors.
+func quickResult(batches, path float64, concurrencies ...int) (result.Result, result.Configuration) {
+	r, c := measuredOf(quick, quickBatcher, quickConfig, concurrencies...)
+	one := 1
+	c.Setup.IntraOpThreads = &one
+	r.Machine = []byte(`{"cpu": {"logical": 2}}`)
+	r.Explanation = &result.Explanation{Subjects: []result.Subject{{Name: c.Name, ServiceCurve: &result.ServiceCurve{
+		Sizes: quick.Sizes, Alone: scaled(quick.Alone, batches), Crowded: scaled(quick.Crowded, batches), Overhead: quick.Overhead, Path: path * quick.Path,
+	}}}}
+	return r, c
+}
+
+// A replica of a server that takes microseconds has the true capacity and the true latencies, also where the
+// trials were somewhat off.
+func TestAPathServesAsMeasured(t *testing.T) {
+	t.Parallel()
+	simulate := func(c queuesim.ServiceCurve, l measure.Load) queuesim.Result {
+		l.BatchSize = 1
+		return queuesim.Simulate(quickBatcher, c, l, queuesim.Options{Requests: 50_000, Within: []float64{300e-6}})
+	}
+	full := simulate(quick, measure.Load{Concurrency: 1000}).Throughput
+	for _, off := range []struct{ batches, path float64 }{{1, 1}, {1.3, 0.8}, {0.7, 1.1}} {
+		r, c := quickResult(off.batches, off.path, 1, 8, 64)
+		x, err := Of("c7i", r, c, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if math.Abs(x.Capacity/full-1) > 0.1 {
+			t.Errorf("%+v: capacity %.0f/s, the server has %.0f/s", off, x.Capacity, full)
+		}
+		idle, want := simulate(x.Curve, measure.Load{RequestRate: 10}), simulate(quick, measure.Load{RequestRate: 10})
+		if math.Abs(idle.P50/want.P50-1) > 0.1 {
+			t.Errorf("%+v: a lone request takes %.0f µs, of the server %.0f µs", off, 1e6*idle.P50, 1e6*want.P50)
+		}
+		for _, share := range []float64{0.3, 0.6, 0.8} {
+			load := measure.Load{RequestRate: share * full}
+			got, want := simulate(x.Curve, load).Within[0], simulate(quick, load).Within[0]
+			if math.Abs(got-want) > 0.06 {
+				t.Errorf("%+v: at %g of the capacity a share of %.3f, the server has %.3f", off, share, got, want)
+			}
+		}
+	}
+}
+
+// An idle server answers in the time of a batch and of the path; a full one answers no more than the processors
+// pass and compute.
+func TestBoundsOfAPath(t *testing.T) {
+	t.Parallel()
+	random := rand.New(rand.NewPCG(2, 2))
+	for range 20 {
+		c := quick
+		c.Spread, c.PathSpread = 0.02, 0.02
+		c.Cores = 1 + random.IntN(4)
+		c.Threads = min(random.IntN(3), c.Cores)
+		c.Crowded = scaled(c.Alone, max(1, 2*float64(c.Threads)/float64(c.Cores))) // two instances share the cores
+		c.Path = 5e-6 * math.Exp(3*random.Float64())
+		c.Overhead = c.Path * (1 + 4*random.Float64())
+		x := Replica{Rows: 1, Batcher: queuesim.Batcher{Instances: 2, MaxBatch: 1}, Curve: c, Cores: float64(c.Cores)}
+		f := fitter{Replica: &x, seed: 1, measured: c, scale: 1}
+		most := float64(c.Cores) / (c.Path + float64(c.Threads)*c.Alone[0])
+		if got := f.saturated(); got > 1.02*most || got > 1.02*2/c.Alone[0] {
+			t.Errorf("%+v: %.0f requests/s, the processors allow %.0f", c, got, most)
+		}
+		idle := f.simulate(result.Point{Load: measure.Load{RequestRate: 1}}).P50
+		if want := c.Alone[0] + c.Overhead; math.Abs(idle/want-1) > 0.02 {
+			t.Errorf("%+v: a lone request takes %.1f µs, want %.1f µs", c, 1e6*idle, 1e6*want)
+		}
+	}
+}
+
+// Without a path, cores and threads change nothing: they only say what a path has to share.
+func TestNoPathChangesNothing(t *testing.T) {
+	t.Parallel()
+	r, c := measured(1, 8, 32)
+	x, err := Of("c7i", r, c, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if x.Curve.Path != 0 || x.Curve.PathSpread != 0 {
+		t.Errorf("a path from nothing: %+v", x.Curve)
+	}
+	bare := x
+	bare.Curve.Cores, bare.Curve.Threads = 0, 0
+	around := Surroundings{Replicas: 3, Balancer: queuesim.LeastRequests, Dispersion: 2}
+	got, want := x.Table(around, []float64{0.03}, 1), bare.Table(around, []float64{0.03}, 1)
+	for i := range want.Rates {
+		if got.Rates[i] != want.Rates[i] || got.Shares[0][i] != want.Shares[0][i] {
+			t.Errorf("at %g/s a share of %g, without cores %g", got.Rates[i], got.Shares[0][i], want.Shares[0][i])
+		}
+	}
+}
+
+// Without the search's path, it is what engine and clients use beside the instances at the best load, and that of
+// all configurations: 1.8 cores of which 0.6 compute, at 60,000 requests/s, are 20 µs.
+func TestShownPath(t *testing.T) {
+	t.Parallel()
+	r, c := quickResult(1, 1, 1, 8, 64)
+	c.Points[2].Values[measure.Throughput] = result.Estimate{Value: 60_000}
+	r.Configurations[0] = c
+	subject := &r.Explanation.Subjects[0]
+	subject.Load, subject.Breakdown = c.Points[2].Load, &result.Breakdown{EngineCPU: 1.5, ClientCPU: 0.3, Busy: 0.6, Instances: 2}
+	if got := pathOf(r, 2); got != quick.Path {
+		t.Errorf("%g s, and the search says %g s", got, quick.Path)
+	}
+	subject.ServiceCurve.Path = 0
+	if got := pathOf(r, 2); math.Abs(got-20e-6) > 1e-9 {
+		t.Errorf("%g s, want 20 µs", got)
+	}
+	for name, change := range map[string]func(){
+		"its points are unknown":    func() { subject.Load.Concurrency = 7 },
+		"it is unknown":             func() { subject.Name = "x" },
+		"its instances use it all":  func() { subject.Breakdown.Busy = 1.7 },
+		"its clients are elsewhere": func() { subject.Breakdown.ClientCPU = 0 },
+	} {
+		before, breakdown := *subject, *subject.Breakdown
+		change()
+		if got := pathOf(r, 2); got != 0 {
+			t.Errorf("%s: %g s", name, got)
+		}
+		*subject, *before.Breakdown = before, breakdown
+	}
+}
+
+// The threads of an instance are the cores' unless it says fewer, and none on a GPU.
+func TestThreads(t *testing.T) {
+	t.Parallel()
+	check := func(threads int, on string, want int) {
+		t.Helper()
+		if got := Threads(result.Setup{Provider: on, IntraOpThreads: &threads}, 4); got != want {
+			t.Errorf("%d threads on %s: %d, want %d", threads, on, got, want)
+		}
+	}
+	check(0, "cpu", 4)
+	check(2, "cpu", 2)
+	check(8, "cpu", 4)
+	check(2, "cuda", 0)
 }
 
 // More requests never make the share larger, and the safe rate keeps the share.

@@ -67,8 +67,14 @@ func Run(ctx context.Context, q capacity.Question, r replica.Replica, s capacity
 		return capacity.Verification{}, err
 	}
 	here := slowed(r, slowness, o)
+	o.Say("measuring how fast the servers are together")
+	sharing, err := f.sharing(ctx, here)
+	if err != nil {
+		return capacity.Verification{}, err
+	}
+	here = slowed(here, sharing, o)
 	v := plannedReplay(q, r, here, piece, o)
-	v.Slowness = slowness
+	v.Slowness, v.Sharing = slowness, sharing
 	at := instants(piece.Moments, v.Capacity*float64(o.Engines), thinned(q, v), q.Seed)
 	v.Requests, v.Rate = len(at.counted), float64(len(at.counted))/v.Length/float64(o.Engines)
 	if len(at.counted) < fewestRequests {
@@ -204,18 +210,47 @@ func (f *fleet) slowness(ctx context.Context, r replica.Replica, seed uint64) (f
 	return math.Exp(sum / n), nil
 }
 
+// sharing returns the factor by which the servers here take longer when all of them are busy than their simulation
+// on shared cores: the ratio of its highest rate to the measured one. The replay's connections serve one request
+// each, as in an open loop, and its front ends and clients compete for the cores.
+func (f *fleet) sharing(ctx context.Context, here replica.Replica) (float64, error) {
+	each := min(busyBatches*here.Batcher.Instances*max(1, here.Batcher.MaxBatch/here.Rows), mostClients/f.options.Engines)
+	l := measure.Load{Concurrency: f.options.Engines * max(each, fewestClients), BatchSize: here.Rows}
+	m, err := f.closedLoop(ctx, l, f.dial)
+	if err != nil {
+		return 0, err
+	}
+	w := m.Windows[0]
+	if w.Requests == 0 {
+		return 0, fmt.Errorf("no request was answered at %s", l)
+	}
+	return together(here, f.options) * w.Duration.Seconds() / float64(w.Requests), nil
+}
+
+// The clients of a closed loop that keeps all servers busy.
+const (
+	busyBatches   = 4   // full batches of each instance
+	fewestClients = 16  // of each server, so that the path is busy too
+	mostClients   = 256 // of all servers
+)
+
 // simulatedRequests is the number of requests of a simulated load, whose mean is to be known to about a
 // percent.
 const simulatedRequests = 10_000
 
 // meanLatency measures the mean latency of a load on the first server, in s.
 func (f *fleet) meanLatency(ctx context.Context, l measure.Load) (float64, error) {
-	c := f.connections[0]
+	m, err := f.closedLoop(ctx, l, func(ctx context.Context, _ int) (load.Conn, error) { return f.connections[0].Dial(ctx, l.Concurrency) })
+	if err != nil {
+		return 0, err
+	}
+	return m.Latencies().Mean().Seconds(), nil
+}
+
+// closedLoop measures a window of a closed loop over connections.
+func (f *fleet) closedLoop(ctx context.Context, l measure.Load, dial func(ctx context.Context, connection int) (load.Conn, error)) (measure.Measurement, error) {
 	result, err := load.Run(ctx, load.Options{
-		Part: load.Part{
-			Load: l, Ramp: []int{1, l.Concurrency}, WarmUp: warmUp, Patience: patience, Large: c.IsLarge(), Unsettled: true,
-			Dial: func(ctx context.Context, _ int) (load.Conn, error) { return c.Dial(ctx, l.Concurrency) },
-		},
+		Part: load.Part{Load: l, Ramp: []int{1, l.Concurrency}, WarmUp: warmUp, Patience: patience, Large: f.connections[0].IsLarge(), Unsettled: true, Dial: dial},
 		Windows: load.Windows{
 			Length: func([]time.Duration) time.Duration { return speedWindow },
 			More:   func([][]measure.Window) bool { return false },
@@ -223,13 +258,13 @@ func (f *fleet) meanLatency(ctx context.Context, l measure.Load) (float64, error
 		},
 	})
 	if err != nil {
-		return 0, err
+		return measure.Measurement{}, err
 	}
 	m := measure.Measurement{Windows: result.Windows}
 	if m.Errors() > 0 {
-		return 0, fmt.Errorf("%d requests failed at %s: %s", m.Errors(), l, result.Windows[0].FirstError)
+		return m, fmt.Errorf("%d requests failed at %s: %s", m.Errors(), l, result.Windows[0].FirstError)
 	}
-	return m.Latencies().Mean().Seconds(), nil
+	return m, nil
 }
 
 // replay sends the requests, and writes what the clients saw.

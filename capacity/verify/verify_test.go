@@ -7,6 +7,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"tuner/capacity"
@@ -52,20 +53,6 @@ func TestInstantsScale(t *testing.T) {
 	}
 	if again := instants(moments, 1, 1, 3); !slices.Equal(again.counted, one.counted) {
 		t.Error("other instants for the same seed")
-	}
-}
-
-// The course has the warm-up and the piece, each as far apart as drawn, and does not end.
-func TestCourse(t *testing.T) {
-	t.Parallel()
-	s := schedule{before: []time.Duration{1, 4}, counted: []time.Duration{10, 12, 20}}
-	c := s.arrivals()
-	var got []time.Duration
-	for range 7 {
-		got = append(got, c.Next())
-	}
-	if want := []time.Duration{1, 4, 4, 6, 14, 14 + time.Second, 14 + 2*time.Second}; !slices.Equal(got, want) {
-		t.Errorf("%v, want %v", got, want)
 	}
 }
 
@@ -192,4 +179,45 @@ func TestImpossibleReplays(t *testing.T) {
 			t.Errorf("%+v is possible", o)
 		}
 	}
+}
+
+// slowServer answers one request at a time, each after 20 ms.
+type slowServer struct{ turn chan struct{} }
+
+func (s slowServer) Dial(context.Context, int) (load.Conn, error) {
+	return &slowConnection{connection{gone: make(chan struct{})}, s.turn}, nil
+}
+func (s slowServer) IsLarge() bool { return false }
+
+type slowConnection struct {
+	connection
+	turn chan struct{}
+}
+
+func (c *slowConnection) Send(int, int) {}
+func (c *slowConnection) Receive() (slot int, final, null bool, err error) {
+	select {
+	case c.turn <- struct{}{}:
+		time.Sleep(20 * time.Millisecond)
+		<-c.turn
+		return 0, true, false, nil
+	case <-c.gone:
+		return 0, true, false, context.Canceled
+	}
+}
+
+// Two servers of which each takes 20 ms where the simulation says 10 are slower by the factor 2 together.
+func TestSharing(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := replica.Replica{Rows: 1, Batcher: queuesim.Batcher{Instances: 1, MaxBatch: 1}, Curve: queuesim.ServiceCurve{Sizes: []int{1}, Alone: []float64{0.01}}, Capacity: 100}
+		f := fleet{options: Options{Engines: 2, Threads: 1, Cores: 2}, balancer: newBalancer(queuesim.LeastRequests, 2, 1)}
+		for range 2 {
+			f.connections = append(f.connections, slowServer{make(chan struct{}, 1)})
+		}
+		got, err := f.sharing(t.Context(), slowed(r, 1, f.options))
+		if err != nil || math.Abs(got-2) > 0.05 {
+			t.Errorf("%g, %v; want 2", got, err)
+		}
+	})
 }

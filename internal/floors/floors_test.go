@@ -54,7 +54,7 @@ var allowed = map[string][]string{
 	"adaptive/triton":     {"engine/api"},                                                                                                                                            // a Triton in another process: it decides nothing
 	"capacity/autoscaler": {},                                                                                                                                                        // Kubernetes' algorithm: it knows no traffic
 	"capacity/traffic":    {"capacity/autoscaler", "measure/arrivals", "spec/traffic"},
-	"capacity/replica":    {"internal/hostinfo", "measure", "measure/arrivals", "model/modelconfig", "report/result", "search/queuesim"}, // one server: it knows no fleet
+	"capacity/replica":    {"internal/hostinfo", "measure", "measure/arrivals", "model/modelconfig", "ort/provider", "report/result", "search/queuesim"}, // one server: it knows no fleet
 	"capacity/output":     {"capacity", "internal/terminal", "internal/webpage"},
 	"capacity/verify":     {"capacity", "capacity/replica", "capacity/traffic", "measure", "measure/arrivals", "runner", "runner/load", "search/queuesim"}, // a plan and launched servers in, latencies beside each other out
 	"compare/output":      {"compare", "measure", "internal/terminal", "internal/webpage"},

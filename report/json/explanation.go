@@ -67,7 +67,7 @@ func newSubject(s analyze.Subject) result.Subject {
 		j.Predictions = append(j.Predictions, prediction)
 	}
 	if c := s.Curve; c != nil {
-		j.ServiceCurve = &result.ServiceCurve{Sizes: c.Sizes, Overhead: figures.Significant(c.Overhead)}
+		j.ServiceCurve = &result.ServiceCurve{Sizes: c.Sizes, Overhead: figures.Significant(c.Overhead), Path: figures.Significant(c.Path)}
 		for _, t := range c.Alone {
 			j.ServiceCurve.Alone = append(j.ServiceCurve.Alone, figures.Significant(t))
 		}

@@ -136,7 +136,7 @@ func Predicted(t *testing.T) analyze.Result {
 	x := &r.Explanation
 	number := func(v float64) *float64 { return &v }
 	best := &x.Subjects[0]
-	best.Curve = &analyze.ServiceCurve{Sizes: []int{1, 4, 16}, Alone: []float64{0.005, 0.014, 0.05}, Crowded: []float64{0.0055, 0.0154, 0.055}, Overhead: 0.0003}
+	best.Curve = &analyze.ServiceCurve{Sizes: []int{1, 4, 16}, Alone: []float64{0.005, 0.014, 0.05}, Crowded: []float64{0.0055, 0.0154, 0.055}, Overhead: 0.0003, Path: 0.00002}
 	for _, p := range []analyze.Prediction{
 		{Metric: measure.Throughput, Simulated: number(640.1), Believed: &measure.Estimate{Value: 620, Lo: 600, Hi: 640}},
 		{Metric: measure.LatencyP99, Simulated: number(0.0231), Believed: &measure.Estimate{Value: 0.0205, Lo: 0.02, Hi: 0.021}},

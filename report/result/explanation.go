@@ -101,6 +101,9 @@ type ServiceCurve struct {
 	Alone    []float64 `json:"alone" jsonschema:"items.minimum=0"`             // time of an execution by size, in seconds, with one instance at work
 	Crowded  []float64 `json:"crowded,omitempty" jsonschema:"items.minimum=0"` // time of an execution by size, in seconds, with all instances at work
 	Overhead float64   `json:"overhead"`                                       // time of a request outside of queue and instance, in seconds
+	// processor time of a request outside of its instance under load, of clients and server together, in
+	// seconds; absent where it is unknown, or too little to measure
+	Path float64 `json:"path,omitempty" jsonschema:"minimum=0"`
 }
 
 // Knob compares the values of a knob with the chosen one.

@@ -119,13 +119,7 @@ func (o *Options) servers(ctx context.Context, s served, of named, chosen replic
 	is := func(c result.Configuration) bool { return c.Name == chosen.Configuration }
 	setup := of.result.Configurations[slices.IndexFunc(of.result.Configurations, is)].Setup
 	cores := hostinfo.Read(ctx).UsableCores()
-	threads := cores
-	if setup.IntraOpThreads != nil && *setup.IntraOpThreads > 0 {
-		threads = min(cores, *setup.IntraOpThreads)
-	}
-	if modelconfig.Instances(s.config, 1) > modelconfig.Instances(s.config, 0) {
-		threads = 0 // they compute on a GPU
-	}
+	threads := replica.Threads(setup, cores)
 	engine, what, err := o.engine(s)
 	if err != nil {
 		return verify.Options{}, err

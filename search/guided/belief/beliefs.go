@@ -238,7 +238,7 @@ func (x *Beliefs) Predict(c pools.Cell) search.Prediction {
 	curve := x.predictor.Curve(c.Pool)
 	return search.Prediction{
 		Values:  x.predictions(x.Believe(c), x.predictor.Simulate(c)),
-		Service: search.ServiceTimes{Sizes: curve.Sizes, Alone: curve.Alone, Crowded: curve.Crowded, Overhead: curve.Overhead},
+		Service: search.ServiceTimes{Sizes: curve.Sizes, Alone: curve.Alone, Crowded: curve.Crowded, Overhead: curve.Overhead, Path: curve.Path},
 	}
 }
 
