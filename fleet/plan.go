@@ -18,6 +18,7 @@ import (
 type Plan struct {
 	Fleet Fleet
 	Run   string // name of the run: the fleet's name and a digest of all that is measured
+	Stage string // of further campaigns of a stage: name of the stage's run; else ""
 	Parts []Part // of each type of machine, in the file's order
 }
 
@@ -85,47 +86,6 @@ func ConfirmPlan(f Fleet, read func(path string) ([]byte, error), left func(mach
 		return !slices.ContainsFunc(f.Models, func(model Model) bool { _, ok := left(m.Name, model.Name); return ok })
 	})
 	return newPlan(second, read, left)
-}
-
-// More asks for further campaigns of a model on machines of a type that the stage has not used.
-type More struct {
-	Machine  string // name of the type
-	Model    string
-	Machines int      // further campaigns
-	Avoid    []string // nodes that the stage has used
-}
-
-// MoreDir is the folder of further campaigns below a stage's output.
-const MoreDir = "more"
-
-// moreWait is the time in which the cluster must find a further machine. Otherwise the stage stays as it is.
-const moreWait = 10 * time.Minute
-
-// More makes the plan of further campaigns of a stage. Their numbers follow those of the stage. The run has a name
-// and an output folder of its own. The cluster ends it if it finds no machine.
-func (p Plan) More(list []More) (Plan, error) {
-	more := Plan{Fleet: p.Fleet}
-	more.Fleet.Output, more.Fleet.Deadline = filepath.Join(p.Fleet.Output, MoreDir), moreWait+p.Fleet.PodDeadline()
-	more.Fleet.Machines, more.Fleet.Confirm, more.Fleet.First = nil, nil, 0
-	for i, part := range p.Parts {
-		part.Run, part.Items = "", nil
-		for _, m := range list {
-			if m.Machine != part.Machine {
-				continue
-			}
-			part.Avoid = append(part.Avoid, m.Avoid...)
-			for n := range m.Machines {
-				part.Items = append(part.Items, Item{m.Model, p.Fleet.Repeats + n + 1})
-			}
-		}
-		if len(part.Items) > 0 {
-			slices.Sort(part.Avoid)
-			part.Avoid = slices.Compact(part.Avoid)
-			more.Parts = append(more.Parts, part)
-			more.Fleet.Machines = append(more.Fleet.Machines, p.Fleet.Machines[i])
-		}
-	}
-	return more.named()
 }
 
 func newPlan(f Fleet, read func(path string) ([]byte, error), of func(machine, model string) (Space, bool)) (Plan, error) {

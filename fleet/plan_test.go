@@ -127,6 +127,20 @@ func TestMorePlan(t *testing.T) {
 	if again, err := first.More(list); err != nil || again.Run != more.Run || first.Parts[1].Avoid != nil || len(first.Parts[1].Items) != 4 {
 		t.Errorf("%s, %v; %+v", again.Run, err, first.Parts[1])
 	}
+	// The plan is the same from its parts alone, as the cluster has them.
+	found, err := first.Further(more.Parts)
+	if d := cmp.Diff(more, found); err != nil || d != "" {
+		t.Errorf("%v\n%s", err, d)
+	}
+	foreign := part
+	foreign.Machine = "none"
+	other := part
+	other.Run = "another"
+	for name, parts := range map[string][]Part{"none": nil, "another type": {foreign}, "two runs": {part, other}} {
+		if _, err := first.Further(parts); err == nil {
+			t.Errorf("%s: accepted", name)
+		}
+	}
 }
 
 // The journals of a run must leave the cluster's etcd room. Two models on two types, two machines of each, are 8 campaigns, of

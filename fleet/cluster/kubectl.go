@@ -12,6 +12,7 @@ import (
 	"maps"
 	"os/exec"
 	"slices"
+	"strconv"
 	"strings"
 
 	"tuner/fleet/record"
@@ -71,11 +72,48 @@ func (k Kubectl) Results(ctx context.Context, run string) ([]record.ConfigMap, e
 	return k.records(ctx, record.LabelRun+"="+run+","+record.LabelKind+"="+record.KindResult)
 }
 
+// Further returns the plans of the further campaigns of a stage, one for each type of machine.
+func (k Kubectl) Further(ctx context.Context, stage string) ([]record.ConfigMap, error) {
+	return k.records(ctx, record.LabelStage+"="+stage)
+}
+
+// Sent lists the segments of a run without their content, which may be hundreds of megabytes. kubectl's own table
+// is the only output for which it asks the API server for no content.
+func (k Kubectl) Sent(ctx context.Context, run string) ([]record.Sent, error) {
+	out, err := k.run(ctx, "ask the cluster for segments", nil, "get", "configmaps", "--selector", record.LabelRun+"="+run+","+record.LabelKind+"="+record.KindSegment,
+		"--label-columns", record.LabelEnd, "--no-headers")
+	return parseSent(string(out)), err
+}
+
+// parseSent reads the lines of a table: a name first, and the bytes until its end last. A segment without that
+// label has an age there.
+func parseSent(table string) (list []record.Sent) {
+	for line := range strings.Lines(table) {
+		cells := strings.Fields(line)
+		if len(cells) == 0 {
+			continue
+		}
+		end, err := strconv.ParseInt(cells[len(cells)-1], 10, 64)
+		if err != nil || end < 0 || len(cells) < sentCells {
+			end = 0
+		}
+		list = append(list, record.Sent{Name: cells[0], End: end})
+	}
+	return list
+}
+
+// sentCells is the number of cells of a line with the label: name, data, age, and the label.
+const sentCells = 4
+
 func (k Kubectl) records(ctx context.Context, selector string) ([]record.ConfigMap, error) {
 	text, err := k.get(ctx, "configmaps", selector)
 	if err != nil {
 		return nil, err
 	}
+	return parseRecords(text)
+}
+
+func parseRecords(text []byte) ([]record.ConfigMap, error) {
 	var list struct {
 		Items []record.ConfigMap `json:"items"`
 	}

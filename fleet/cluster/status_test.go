@@ -1,8 +1,13 @@
 package cluster
 
 import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -89,6 +94,104 @@ func TestKubectl(t *testing.T) {
 	if _, err := (Kubectl{Program: "no-such-kubectl"}).Records(t.Context(), run); err == nil || !strings.Contains(err.Error(), "install kubectl") {
 		t.Errorf("%v", err)
 	}
+}
+
+// Segments are listed without their content: the name and the label are in kubectl's table. One without the label
+// has an age last.
+func TestSent(t *testing.T) {
+	t.Parallel()
+	program := filepath.Join(t.TempDir(), "kubectl")
+	table := "q3-1-s1-c7i-0-seg-u-0000   2   5m   84001\nq3-1-s1-c7i-0-seg-u-0001   2   61s\n\nq3-1-s1-c7i-0-seg-u-0002   2   0s   <none>\n"
+	script := "#!/bin/sh\necho \"$*\" > " + program + ".log\ncat <<END\n" + table + "END\n"
+	if err := os.WriteFile(program, []byte(script), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	got, err := Kubectl{Program: program}.Sent(t.Context(), run)
+	want := []record.Sent{{Name: "q3-1-s1-c7i-0-seg-u-0000", End: 84001}, {Name: "q3-1-s1-c7i-0-seg-u-0001"}, {Name: "q3-1-s1-c7i-0-seg-u-0002"}}
+	if err != nil || !slices.Equal(got, want) {
+		t.Errorf("%+v, %v", got, err)
+	}
+	log, err := os.ReadFile(program + ".log")
+	asked := "get configmaps --selector tuner.dev/run=q3-1,tuner.dev/record=segment --label-columns tuner.dev/end --no-headers\n"
+	if err != nil || string(log) != asked {
+		t.Errorf("%s", log)
+	}
+}
+
+func FuzzParseSent(f *testing.F) {
+	f.Add("q3-1-s1-c7i-0-seg-u-0000   2   5m   84001\n")
+	f.Add("a 1 2 -3\n\nb")
+	f.Fuzz(func(t *testing.T, table string) {
+		defer alloctest.Bound(t, 100*len(table))()
+		for _, s := range parseSent(table) {
+			if s.Name == "" || s.End < 0 || !strings.Contains(table, s.Name) {
+				t.Errorf("%+v", s)
+			}
+		}
+	})
+}
+
+// BenchmarkStatus reads what kubectl says about 500 campaigns, the most in a fleet, all with a result. It compares
+// the outline with all records, journals of 84 kB included, from which the status was made before.
+func BenchmarkStatus(b *testing.B) {
+	const campaigns, size = 500, 84_000
+	noise := rand.NewChaCha8([32]byte{1})
+	part := fleet.Part{Machine: "c7i"}
+	var pods, results, all []string
+	table := ""
+	for i := range campaigns {
+		part.Items = append(part.Items, fleet.Item{Model: "m", Repeat: i + 1})
+		pods = append(pods, pod(fmt.Sprint(i), `}, "spec": {"nodeName": "n1"}, "status": {"phase": "Succeeded"}`))
+		text := make([]byte, size)
+		_, _ = noise.Read(text) // it never fails
+		item := record.Item{Job: record.JobName(run, "c7i"), Index: i}
+		segment, _, err := record.Segment{Attempt: record.Attempt{Item: item, UID: "u"}, Text: text}.ConfigMap(run, "c7i")
+		result, second := record.Result{Job: item.Job, Index: i, Attempt: "u", Model: "m", Machine: "c7i", Bytes: size, Segments: 1, SHA256: record.Digest(text)}.ConfigMap(run)
+		if err := errors.Join(err, second); err != nil {
+			b.Fatal(err)
+		}
+		for _, m := range []record.ConfigMap{segment, result} {
+			line, err := json.Marshal(m)
+			if err != nil {
+				b.Fatal(err)
+			}
+			all = append(all, string(line))
+		}
+		results = append(results, all[len(all)-1])
+		table += segment.Metadata.Name + "   2   5m   " + segment.Metadata.Labels[record.LabelEnd] + "\n"
+	}
+	p := fleet.Plan{Run: run, Parts: []fleet.Part{part}}
+	objects, small, large := list(append(pods, `{"kind": "Job", "metadata": {"name": "q3-1-s1-c7i"}}`)...), list(results...), list(all...)
+	states := func(b *testing.B, read func() ([]record.Delivery, error)) {
+		for b.Loop() {
+			o, err := parseObjects(objects)
+			delivered, second := read()
+			if err := errors.Join(err, second); err != nil {
+				b.Fatal(err)
+			}
+			if got := StatusOf(p, o, delivered, time.Time{}); len(got) != campaigns || got[campaigns-1].State != StateDone || got[0].Bytes != size {
+				b.Fatalf("%+v", got[campaigns-1])
+			}
+		}
+	}
+	b.Run("outline", func(b *testing.B) {
+		states(b, func() ([]record.Delivery, error) {
+			records, err := parseRecords(small)
+			if err != nil {
+				return nil, err
+			}
+			return record.Outline(records, parseSent(table))
+		})
+	})
+	b.Run("journals", func(b *testing.B) {
+		states(b, func() ([]record.Delivery, error) {
+			records, err := parseRecords(large)
+			if err != nil {
+				return nil, err
+			}
+			return record.Join(records)
+		})
+	})
 }
 
 func FuzzParseObjects(f *testing.F) {

@@ -16,6 +16,8 @@ import (
 	"strings"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
 	"tuner/fleet"
 	"tuner/fleet/cluster"
 	"tuner/fleet/objects"
@@ -30,6 +32,12 @@ type Reader interface {
 	Objects(ctx context.Context, run string) (cluster.Objects, error)
 	Results(ctx context.Context, run string) ([]record.ConfigMap, error) // without segments
 	Records(ctx context.Context, run string) ([]record.ConfigMap, error) // with them
+}
+
+// Lister lists what a run has beside its records. Each method blocks for one question, and ends with its context.
+type Lister interface {
+	Sent(ctx context.Context, run string) ([]record.Sent, error)           // the segments without their content
+	Further(ctx context.Context, stage string) ([]record.ConfigMap, error) // the plans of further campaigns of a stage
 }
 
 // Changer changes the fleet's own objects. Each method blocks for one change, and ends with its context.
@@ -48,6 +56,7 @@ type Rescuer interface {
 type Driver struct {
 	Plan   fleet.Plan
 	Read   Reader
+	List   Lister
 	Change Changer
 	Rescue Rescuer
 	End    Ender
@@ -159,15 +168,22 @@ func (d Driver) Deliveries(ctx context.Context) (list []record.Delivery, damage,
 	return list, damage, nil
 }
 
-// States asks what each campaign does. delivered comes from Deliveries.
-func (d Driver) States(ctx context.Context, delivered []record.Delivery) ([]cluster.Status, error) {
+// States asks what each campaign does, without its journal. damage is about records that cannot be used.
+func (d Driver) States(ctx context.Context) (states []cluster.Status, damage, err error) {
 	ctx, cancel := context.WithTimeout(ctx, longestQuestion)
 	defer cancel()
-	have, err := d.Read.Objects(ctx, d.Plan.Run)
-	if err != nil {
-		return nil, err
+	var have cluster.Objects
+	var records []record.ConfigMap
+	var sent []record.Sent
+	all, ctx := errgroup.WithContext(ctx) // three questions take as long as the longest of them
+	all.Go(func() (err error) { have, err = d.Read.Objects(ctx, d.Plan.Run); return err })
+	all.Go(func() (err error) { records, err = d.Read.Results(ctx, d.Plan.Run); return err })
+	all.Go(func() (err error) { sent, err = d.List.Sent(ctx, d.Plan.Run); return err })
+	if err := all.Wait(); err != nil {
+		return nil, nil, err
 	}
-	return cluster.StatusOf(d.Plan, have, delivered, time.Now()), nil
+	delivered, damage := record.Outline(records, sent)
+	return cluster.StatusOf(d.Plan, have, delivered, time.Now()), damage, nil
 }
 
 // filesError is one that the user must settle: what was delivered cannot be written.

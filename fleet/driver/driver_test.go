@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -13,6 +14,7 @@ import (
 
 	"tuner/fleet"
 	"tuner/fleet/cluster"
+	"tuner/fleet/objects"
 	"tuner/fleet/record"
 	"tuner/internal/exit"
 )
@@ -50,6 +52,7 @@ type fake struct {
 	node    cluster.Node
 	at      func(f *fake, after time.Duration) (cluster.Objects, []record.ConfigMap, error)
 	deleted bool
+	further []record.ConfigMap // plans of further campaigns
 }
 
 func (f *fake) Objects(context.Context, string) (cluster.Objects, error) {
@@ -70,6 +73,19 @@ func (f *fake) Results(ctx context.Context, run string) ([]record.ConfigMap, err
 		return nil, nil
 	}
 	return f.Records(ctx, run)
+}
+
+func (f *fake) Further(context.Context, string) ([]record.ConfigMap, error) { return f.further, nil }
+
+func (f *fake) Sent(ctx context.Context, run string) (list []record.Sent, err error) {
+	records, err := f.Records(ctx, run)
+	for _, r := range records {
+		if r.Metadata.Labels[record.LabelKind] == record.KindSegment {
+			end, _ := strconv.ParseInt(r.Metadata.Labels[record.LabelEnd], 10, 64) // the test compares it
+			list = append(list, record.Sent{Name: r.Metadata.Name, End: end})
+		}
+	}
+	return list, err
 }
 
 func (f *fake) Apply(_ context.Context, documents []byte) error {
@@ -126,7 +142,7 @@ func newFake(t *testing.T, at func(*fake, time.Duration) (cluster.Objects, []rec
 	p := plan(t)
 	f := &fake{plan: p, began: time.Now(), rescued: map[string]time.Duration{}, at: at}
 	said := new([]string)
-	return f, Driver{Plan: p, Read: f, Change: f, Rescue: f, Say: func(line string) { *said = append(*said, line) }}, said
+	return f, Driver{Plan: p, Read: f, List: f, Change: f, Rescue: f, Say: func(line string) { *said = append(*said, line) }}, said
 }
 
 // A run creates what is not there, says what changes, and collects each result as it comes. The same
@@ -349,6 +365,72 @@ func TestMore(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+// Further campaigns that the cluster has go on, also if a late result asks for others by now, or for none. A second
+// run of further campaigns is never created.
+func TestFurtherGoesOn(t *testing.T) {
+	t.Parallel()
+	for name, asked := range map[string][]fleet.More{"none": nil, "others": {{Machine: "b", Model: "m", Machines: 2, Avoid: []string{"n1"}}}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				f, d, said := newFake(t, func(f *fake, _ time.Duration) (cluster.Objects, []record.ConfigMap, error) {
+					o := f.jobs()
+					o.Pods = []cluster.Pod{f.pod("a", "pa", "Running")}
+					return o, f.delivered(t, "a"), nil
+				})
+				before, err := d.Plan.More([]fleet.More{{Machine: "a", Model: "m", Machines: 1, Avoid: []string{"n1"}}})
+				if err != nil {
+					t.Fatal(err)
+				}
+				text, err := before.Parts[0].JSON()
+				if err != nil {
+					t.Fatal(err)
+				}
+				f.further = []record.ConfigMap{{Data: map[string]string{objects.PlanFile: string(text)}}, {}}
+				f.plan.Run, f.applied = before.Run, []string{"the further campaigns"}
+				if err := d.More(t.Context(), nodes{names: []string{"n1", "n2"}}, asked); err != nil {
+					t.Error(err)
+				}
+				if len(f.applied) != 1 || !strings.Contains(strings.Join(*said, "\n"), before.Run+" is in the cluster; going on") {
+					t.Errorf("%d applied; %q", len(f.applied), *said)
+				}
+				if _, err := os.Stat(filepath.Join(f.plan.Fleet.Output, "more", "a", "m", "2", "journal.jsonl")); err != nil {
+					t.Error(err)
+				}
+				list, err := d.Further(t.Context())
+				if err != nil || len(list) != 1 || list[0].Run != before.Run {
+					t.Errorf("%+v, %v", list, err)
+				}
+				f.further[0].Data[objects.PlanFile] = "{"
+				if _, err := d.Further(t.Context()); err == nil {
+					t.Error("a broken plan is none")
+				}
+			})
+		})
+	}
+}
+
+// The states have what has arrived of each campaign, from lists without journals. A record that cannot be used is
+// said beside them.
+func TestStates(t *testing.T) {
+	t.Parallel()
+	f, d, _ := newFake(t, func(f *fake, _ time.Duration) (cluster.Objects, []record.ConfigMap, error) {
+		o := f.jobs()
+		o.Pods = []cluster.Pod{f.pod("b", "pb", "Running")}
+		broken := record.ConfigMap{Metadata: record.Metadata{Name: "x", Labels: map[string]string{record.LabelKind: record.KindSegment}}}
+		return o, append(f.delivered(t, "a"), f.delivered(t, "b")[0], broken), nil
+	})
+	f.applied = []string{"the objects"}
+	states, damage, err := d.States(t.Context())
+	if err != nil || damage == nil || !strings.Contains(damage.Error(), `"x"`) || len(states) != 2 {
+		t.Fatalf("%+v, %v, %v", states, damage, err)
+	}
+	// Both journals have 4 bytes: {a} or {b}, and a line's end.
+	if a, b := states[0], states[1]; a.State != cluster.StateDone || a.Bytes != 4 || b.State != cluster.StateRunning || b.Bytes != 4 || b.Attempts != 1 {
+		t.Errorf("%+v", states)
 	}
 }
 

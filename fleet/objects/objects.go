@@ -85,6 +85,15 @@ func (w writer) object(apiVersion, kind, name string) Object {
 		Labels: map[string]string{record.LabelRun: w.Run, "app.kubernetes.io/managed-by": "tuner"}}}
 }
 
+// ofPart adds to an object's labels those of a type of machine.
+func (w writer) ofPart(o Object, part fleet.Part) Object {
+	o.Metadata.Labels[record.LabelMachine] = part.Machine
+	if w.Stage != "" {
+		o.Metadata.Labels[record.LabelStage] = w.Stage
+	}
+	return o
+}
+
 func (w writer) account() Object {
 	isMounted := true // its pods need the token; package worker posts with it
 	o := w.object("v1", "ServiceAccount", w.cluster.Account)
@@ -148,16 +157,14 @@ func (w writer) plan(part fleet.Part) (Object, error) {
 	if err != nil {
 		return Object{}, err
 	}
-	o := w.object("v1", "ConfigMap", planName(part))
-	o.Metadata.Labels[record.LabelMachine] = part.Machine
+	o := w.ofPart(w.object("v1", "ConfigMap", planName(part)), part)
 	o.Immutable, o.Data = true, map[string]string{PlanFile: string(text)}
 	return o, nil
 }
 
 // job returns the job of a type of machine. An index is an item of the part.
 func (w writer) job(part fleet.Part, on fleet.Machine) Object {
-	o := w.object("batch/v1", "Job", record.JobName(w.Run, part.Machine))
-	o.Metadata.Labels[record.LabelMachine] = part.Machine
+	o := w.ofPart(w.object("batch/v1", "Job", record.JobName(w.Run, part.Machine)), part)
 	if w.cluster.Queue != "" {
 		o.Metadata.Labels["kueue.x-k8s.io/queue-name"] = w.cluster.Queue
 	}

@@ -99,7 +99,7 @@ func TestAffinity(t *testing.T) {
 	}
 }
 
-// Further campaigns of a stage do not run on its nodes.
+// Further campaigns of a stage do not run on its nodes, and their plan and job name the stage.
 func TestAvoid(t *testing.T) {
 	t.Parallel()
 	p, err := plan(t).More([]fleet.More{{Machine: "c7i", Model: "minilm", Machines: 1, Avoid: []string{"n1", "n2"}}})
@@ -116,6 +116,15 @@ func TestAvoid(t *testing.T) {
 	}
 	if text := b.String(); strings.Count(text, "\nkind: Job") != 1 || strings.Count(text, "operator: NotIn") != 2 || !strings.Contains(text, "- key: metadata.name") || !strings.Contains(text, "podAntiAffinity:") {
 		t.Errorf("%s", text)
+	}
+	for _, o := range list {
+		want := ""
+		if o.Machine() != "" {
+			want = plan(t).Run
+		}
+		if got := o.Metadata.Labels[record.LabelStage]; got != want {
+			t.Errorf("%s %s is of the stage %q, want %q", o.Kind, o.Metadata.Name, got, want)
+		}
 	}
 }
 

@@ -25,7 +25,9 @@ import (
 const (
 	LabelRun     = "tuner.dev/run"
 	LabelMachine = "tuner.dev/machine"
+	LabelStage   = "tuner.dev/stage"  // of the objects of further campaigns: name of the run that they belong to
 	LabelKind    = "tuner.dev/record" // KindSegment or KindResult
+	LabelEnd     = "tuner.dev/end"    // of a segment: bytes of the journal up to its end. Lists have it without the content
 )
 
 // The kinds of records.
@@ -61,9 +63,12 @@ type Attempt struct {
 // shortUID is the part of a pod's UID in the names of its segments.
 func (a Attempt) shortUID() string { return a.UID[:min(8, len(a.UID))] }
 
+// segmentMark ends the item in the name of a segment.
+const segmentMark = "-seg-"
+
 // segmentName names a segment of an attempt, from 0.
 func (a Attempt) segmentName(ordinal int) string {
-	return fmt.Sprintf("%s-seg-%s-%04d", a.Item, a.shortUID(), ordinal)
+	return fmt.Sprintf("%s%s%s-%04d", a.Item, segmentMark, a.shortUID(), ordinal)
 }
 
 // resultName names the result of an item. It does not contain the attempt, so only one can exist.
@@ -161,6 +166,7 @@ func (s Segment) ConfigMap(run, machine string) (ConfigMap, bool, error) {
 		return ConfigMap{}, false, err
 	}
 	c := newMap(s.segmentName(s.Ordinal), run, machine, KindSegment)
+	c.Metadata.Labels[LabelEnd] = strconv.FormatInt(s.From+int64(len(s.Text)), 10)
 	c.Data[keyMeta], c.BinaryData = string(meta), map[string][]byte{keyJournal: packed.Bytes()}
 	return c, true, nil
 }

@@ -115,12 +115,7 @@ For a campaign on a node that does not answer, it has the command that frees it.
 			if err != nil {
 				return err
 			}
-			d := newDriver(con, p)
-			list, damage, err := deliveries(cmd.Context(), d)
-			if err != nil {
-				return err
-			}
-			states, err := d.States(cmd.Context(), list)
+			states, damage, err := newDriver(con, p).States(cmd.Context())
 			if err != nil {
 				return err
 			}
@@ -203,13 +198,18 @@ func replay(dir string) (analyze.Result, error) {
 	return analyze.RankFolder(dir, formats.All().Words())
 }
 
-// rankFleet writes the ranking, and its page into the fleet's output folder. It ends as infeasible if no machine
-// can keep the constraints of a model, and as inconclusive while campaigns are missing.
+// rankFleet ranks the campaigns of a list, and writes the ranking.
 func rankFleet(out io.Writer, format, dir string, list results.List) error {
 	r, err := results.Rank(dir, list, replay, describe)
 	if err != nil {
 		return err
 	}
+	return writeRanking(out, format, dir, list, r)
+}
+
+// writeRanking writes a ranking, and its page into the fleet's output folder. It ends as infeasible if no machine
+// can keep the constraints of a model, and as inconclusive while campaigns are missing.
+func writeRanking(out io.Writer, format, dir string, list results.List, r results.Ranking) (err error) {
 	page := filepath.Join(dir, output.FileName)
 	if err := durable.WriteFile(page, func(w io.Writer) error { return output.WriteHTML(w, r) }); err != nil {
 		return exit.OfFiles(fmt.Errorf("cannot write %q: %w", page, durable.Cause(err)))

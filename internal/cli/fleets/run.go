@@ -1,10 +1,8 @@
 package fleets
 
 import (
-	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -20,7 +18,7 @@ import (
 // newDriver makes the driver of a plan, which tells the user what happens on the console's messages.
 func newDriver(con Console, p fleet.Plan) driver.Driver {
 	k := kubectl(p)
-	return driver.Driver{Plan: p, Read: k, Change: k, Rescue: k, End: k, Replay: replay,
+	return driver.Driver{Plan: p, Read: k, List: k, Change: k, Rescue: k, End: k, Replay: replay,
 		Say: func(line string) { fmt.Fprintf(con.Err, "%s %s\n", time.Now().Format("15:04:05"), line) }}
 }
 
@@ -77,41 +75,36 @@ func (o watchOptions) driver(con Console, p fleet.Plan) driver.Driver {
 	return d
 }
 
-// watchFleet carries a run through, and ranks what it has measured.
+// watchFleet carries a run through, and ranks what it has measured. Further campaigns follow if others disturbed
+// its machines.
 func watchFleet(cmd *cobra.Command, con Console, p fleet.Plan, o watchOptions) error {
 	if err := collectFleet(cmd, con, p, o); err != nil {
 		return err
 	}
-	list, err := more(p)
+	dir := p.Fleet.Output
+	stage, err := results.Read(dir)
 	if err != nil {
 		return err
 	}
-	if len(list) > 0 {
-		if err := o.driver(con, p).More(cmd.Context(), kubectl(p), list); err != nil {
+	r, err := results.Rank(dir, stage, replay, describe)
+	if err != nil {
+		return err
+	}
+	all := stage
+	if p.Fleet.Repeats > 1 { // otherwise its intervals are not over machines
+		if err := o.driver(con, p).More(cmd.Context(), kubectl(p), r.More()); err != nil {
+			return err
+		}
+		if all, err = results.ReadAll(dir); err != nil {
 			return err
 		}
 	}
-	all, err := results.ReadAll(p.Fleet.Output)
-	if err != nil {
-		return err
+	if len(all.Campaigns) > len(stage.Campaigns) {
+		if r, err = results.Rank(dir, all, replay, describe); err != nil {
+			return err
+		}
 	}
-	return rankFleet(con.Out, o.format, p.Fleet.Output, all)
-}
-
-// more returns the further campaigns that a stage needs, since others disturbed its machines.
-func more(p fleet.Plan) ([]fleet.More, error) {
-	if p.Fleet.Repeats < 2 { // its intervals are not over machines
-		return nil, nil
-	}
-	list, err := results.Read(p.Fleet.Output)
-	if errors.Is(err, fs.ErrNotExist) { // nothing was collected
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	r, err := results.Rank(p.Fleet.Output, list, replay, describe)
-	return r.More(), err
+	return writeRanking(con.Out, o.format, dir, all, r)
 }
 
 // collectFleet carries a run through until all that can come is collected.
@@ -174,12 +167,21 @@ the workers and the policy of --harden stay: other fleets of the namespace use t
 	return cmd
 }
 
-// deleteRun collects and deletes one run, and the further campaigns of its stage.
+// deleteRun collects and deletes one run, and the further campaigns of its stage that the cluster has.
 func deleteRun(cmd *cobra.Command, con Console, p fleet.Plan, uncollected bool) error {
 	if err := deleteOne(cmd, con, p, uncollected); err != nil {
 		return err
 	}
-	return deleteMore(cmd, con, p, uncollected)
+	further, err := newDriver(con, p).Further(cmd.Context())
+	if err != nil {
+		return err
+	}
+	for _, plan := range further {
+		if err := deleteOne(cmd, con, plan, uncollected); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // deleteOne collects and deletes the objects of a plan.
@@ -190,21 +192,4 @@ func deleteOne(cmd *cobra.Command, con Console, p fleet.Plan, uncollected bool) 
 	}
 	_, err = fmt.Fprintf(con.Out, "run %s: deleted %s\n", p.Run, words.Count(len(names), "object"))
 	return err
-}
-
-// deleteMore deletes the further campaigns of a stage, if there were any. They follow from what is collected, and none follow
-// from what cannot be ranked.
-func deleteMore(cmd *cobra.Command, con Console, p fleet.Plan, uncollected bool) error {
-	list, err := more(p)
-	if err != nil || len(list) == 0 {
-		return nil
-	}
-	further, err := p.More(list)
-	if err != nil {
-		return err
-	}
-	if exists, err := newDriver(con, further).Exists(cmd.Context()); err != nil || !exists {
-		return err
-	}
-	return deleteOne(cmd, con, further, uncollected)
 }
