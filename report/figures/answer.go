@@ -111,7 +111,7 @@ func VerdictOf(r analyze.Result) (v verdict.Verdict, isPart bool) {
 	if answer := r.Verdict.Answer(); r.Rank != spec.RankTop3Mean && answer != nil && answer.Load == c.Load && first.Candidate.Key() == answer.Candidate.Key() {
 		return r.Verdict, false
 	}
-	v = verdict.Verdict{Confidence: r.Verdict.Confidence}
+	v = verdict.Verdict{Confidence: r.Verdict.Confidence, Unseen: r.Verdict.Unseen}
 	if base, known := ChoiceOf(r, r.Default()); known {
 		v.Default = &base
 	}

@@ -65,6 +65,24 @@ func (p *Plan) contestOfLoads(d *decision, choice *verdict.Choice) *contest {
 	return m.weigh()
 }
 
+// contestOfUnseen compares the default with itself under the loads at which it may keep the limits,
+// if it is not likely to at any measured one.
+func (p *Plan) contestOfUnseen(d *decision) *contest {
+	choice, unseen := d.verdict.Default, d.verdict.Unseen
+	m := p.newContest(d, choice)
+	if unseen == nil {
+		return m.weigh()
+	}
+	measured := d.known.Measured()
+	for _, c := range p.at(choice.Cell, slices.Concat(unseen.Levels(p.settings.Space.Load), p.besides(choice.Load.Level()))) {
+		isMeasured := slices.ContainsFunc(measured, func(m posterior.Measured) bool { return m.Is(c) })
+		if unseen.Has(c.Load.Level()) && !isMeasured {
+			m.enterCell(c)
+		}
+	}
+	return m.weigh()
+}
+
 func (p *Plan) newContest(d *decision, choice *verdict.Choice) *contest {
 	m := &contest{
 		plan: p, decision: d, cells: []posterior.Cell{choice.Cell}, in: map[posterior.CellKey]bool{choice.Cell.Key(): true}, out: map[string]bool{},
@@ -87,13 +105,30 @@ func (m *contest) enterCell(c posterior.Cell) {
 
 // enterLoadsBeside adds a cell's configuration under loads beside its own.
 func (m *contest) enterLoadsBeside(c posterior.Cell) {
-	axis, level := m.plan.settings.Space.Load, c.Load.Level()
-	for _, factor := range m.plan.tuning.Besides {
-		if c.Load = axis.At(axis.AtMost(level * factor)); factor > 1 {
-			c.Load = axis.At(axis.AtLeast(level * factor))
-		}
-		m.enterCell(c)
+	for _, beside := range m.plan.at(c, m.plan.besides(c.Load.Level())) {
+		m.enterCell(beside)
 	}
+}
+
+// at returns a cell's configuration under other levels.
+func (p *Plan) at(c posterior.Cell, levels []float64) []posterior.Cell {
+	cells := make([]posterior.Cell, len(levels))
+	for i, level := range levels {
+		cells[i] = c
+		cells[i].Load = p.settings.Space.Load.At(level)
+	}
+	return cells
+}
+
+// besides returns the levels beside a level.
+func (p *Plan) besides(level float64) []float64 {
+	axis, levels := p.settings.Space.Load, make([]float64, len(p.tuning.Besides))
+	for i, factor := range p.tuning.Besides {
+		if levels[i] = axis.AtMost(level * factor); factor > 1 {
+			levels[i] = axis.AtLeast(level * factor)
+		}
+	}
+	return levels
 }
 
 func (m *contest) weigh() *contest {

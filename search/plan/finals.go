@@ -114,7 +114,9 @@ func (p *Plan) finalTrial(c search.Candidate, level float64) search.Trial {
 
 // round holds the cells that the finals may measure next. It is empty if no cell is worth a trial.
 type round struct {
-	must []posterior.Cell // the answer and the default until they are confirmed, each on verdict.Confirmed launches
+	// must: the answer and the default until they are confirmed, each on verdict.Confirmed launches,
+	// and the default until there is a gain over it
+	must []posterior.Cell
 	// may: cells that may change the answer, or make the gain over the default more certain, the
 	// most valuable first
 	may  []posterior.Cell
@@ -167,8 +169,10 @@ func (p *Plan) round(d *decision) round {
 	if answer.Candidate.IsDefault() || v.Nearest != nil || base != nil && base.IsBroken {
 		base = nil // nothing to compare with
 	}
-	if base != nil && freshOf(v, base.Candidate) < verdict.Confirmed {
-		r.must = append(r.must, base.Cell)
+	if base != nil {
+		if cell, ok := p.comparison(d, base); ok {
+			r.must = append(r.must, cell)
+		}
 	}
 	switch {
 	case len(r.must) == 0 && (p.isHurried || p.isEnough(v)):
@@ -185,6 +189,17 @@ func (p *Plan) round(d *decision) round {
 		r.may = append(r.may, answer.Cell)
 	}
 	return r
+}
+
+// comparison returns the cell of the default that must be measured, if there is one: its best so far
+// until it had enough fresh launches. Where none of its measured loads is likely to keep the limits,
+// the answer has no gain over it. So another load is measured that may keep them. Each is
+// measured once, so this ends.
+func (p *Plan) comparison(d *decision, base *verdict.Choice) (posterior.Cell, bool) {
+	if unseen := p.contestOfUnseen(d).rivals(0); len(unseen) > 0 {
+		return unseen[0], true
+	}
+	return base.Cell, freshOf(d.verdict, base.Candidate) < verdict.Confirmed
 }
 
 // isVague reports whether the gain over the default is less precise than a reader wants.

@@ -60,7 +60,7 @@ func (s Seek) Next(points []standings.Point, lead float64) (Step, bool) {
 	if len(points) >= seekMaximum {
 		return Step{}, false
 	}
-	if slices.ContainsFunc(points, func(p standings.Point) bool { return direction(p) == never }) {
+	if slices.ContainsFunc(points, func(p standings.Point) bool { return p.Direction() == standings.Never }) {
 		return s.afterFailure(points)
 	}
 	m, ok := s.move(newSurvey(points))
@@ -103,36 +103,6 @@ func loadMayBeTheReason(p standings.Point) bool {
 	return slices.ContainsFunc(p.Misses, func(m search.Miss) bool { return search.IsMemory(m.Constraint.Metric) && !m.Missing }) || p.IsLate
 }
 
-// towards is the direction in which a point sends the search.
-type towards int
-
-const (
-	here   towards = iota // it passes
-	lower                 // a metric exceeds its maximum, and metrics except FallsWithLoad rise with the load
-	higher                // a metric is below its minimum
-	never                 // no load is known to help
-)
-
-// direction returns the direction of the loads that can satisfy the constraints that a point
-// misses.
-func direction(p standings.Point) towards {
-	if !p.Scored {
-		return never
-	}
-	result := here
-	for _, m := range p.Misses {
-		wanted, tooMuch := higher, m.Constraint.Max != nil && m.Value > *m.Constraint.Max
-		if tooMuch != search.FallsWithLoad(m.Constraint.Metric) {
-			wanted = lower
-		}
-		if m.Missing || search.IsMemory(m.Constraint.Metric) || (result != here && result != wanted) {
-			return never
-		}
-		result = wanted
-	}
-	return result
-}
-
 // survey groups a configuration's points by direction, each group ascending by level.
 type survey struct{ passing, lower, higher []standings.Point }
 
@@ -140,12 +110,12 @@ func newSurvey(points []standings.Point) survey {
 	sorted := slices.SortedStableFunc(slices.Values(points), func(a, b standings.Point) int { return cmp.Compare(a.Level, b.Level) })
 	var v survey
 	for _, p := range sorted {
-		switch direction(p) {
-		case here:
+		switch p.Direction() {
+		case standings.Here:
 			v.passing = append(v.passing, p)
-		case lower:
+		case standings.Lower:
 			v.lower = append(v.lower, p)
-		case higher:
+		case standings.Higher:
 			v.higher = append(v.higher, p)
 		}
 	}

@@ -28,6 +28,7 @@ func Decide(b Beliefs, o Options) Verdict {
 	if base >= 0 {
 		v.Default = &d.choices[base]
 	}
+	v.Unseen = d.unseen(base)
 	switch {
 	case d.isRecommendable(answer):
 		v.Recommended = &d.choices[answer]

@@ -174,6 +174,9 @@ type Verdict struct {
 	// nil without one.
 	Edge    *Choice
 	Default *Choice // at its best load; nil if the default was not measured
+	// Unseen are the loads at which the default may keep the limits, if it is not likely to at any
+	// measured one. nil otherwise, and if no load is left.
+	Unseen *Span
 	// Nearest misses the limits least; nil if a measured choice is likely to keep them.
 	Nearest *Choice
 	// Chance is set together with Nearest, else 0. It is the highest probability that any

@@ -62,7 +62,20 @@ func (v Verdict) Headline(w Words) string {
 	case v.Default == nil:
 		return Proven.Badge() + ": the best" + w.Within() + ". The default was not measured."
 	}
-	return Proven.Badge() + ": the best" + w.Within() + ", which the default does not keep."
+	return Proven.Badge() + ": the best" + w.Within() + v.withoutDefault() + "."
+}
+
+// withoutDefault says why an answer has no gain over the default, as the end of a sentence.
+func (v Verdict) withoutDefault() string {
+	switch {
+	case v.Default.Holds >= Likely:
+		return "; it was not compared with the default"
+	case v.Unseen != nil:
+		return ", which the default does not keep" + v.Unseen.text()
+	case v.Default.Holds > 1-v.Confidence:
+		return ", which the default probably does not keep"
+	}
+	return ", which the default does not keep"
 }
 
 // misses lists the limits that a choice misses, as the end of a sentence.

@@ -1,6 +1,7 @@
 package verdict
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -103,6 +104,48 @@ func TestHeadlineNamesTheState(t *testing.T) {
 		}
 		if got := test.verdict.Next(); !strings.Contains(got, test.next) || test.next == "" && got != "" {
 			t.Errorf("%s: next %q, want %q", test.verdict.State, got, test.next)
+		}
+	}
+}
+
+// A range of loads is said by the measured loads around it.
+func TestSpanIsNamedByTheMeasuredLoads(t *testing.T) {
+	t.Parallel()
+	at := func(n int) *measure.Load { return &measure.Load{Concurrency: n, BatchSize: 1} }
+	for want, s := range map[string]Span{
+		" at the measured loads":                                                 {},
+		" at the measured loads, from concurrency 9 on":                          {Before: at(9)},
+		" at the measured loads, up to concurrency 2":                            {After: at(2)},
+		" at the measured loads, up to concurrency 2 and from concurrency 16 on": {After: at(2), Before: at(16)},
+	} {
+		if got := s.text(); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}
+
+// Of a range of whole levels, those of the sweep and the ones next to the ends may be tried. Of a
+// list, only its own.
+func TestLevelsOfASpan(t *testing.T) {
+	t.Parallel()
+	at := func(n int) *measure.Load { return &measure.Load{Concurrency: n, BatchSize: 1} }
+	span := Span{After: at(2), Before: at(9)}
+	for _, test := range []struct {
+		isRange bool
+		span    Span
+		want    []float64
+	}{
+		{true, span, []float64{3, 4, 8}},
+		{false, span, []float64{4, 8}},
+		{true, Span{Before: at(2)}, []float64{1}},
+		{true, Span{Before: at(1)}, nil},
+		{false, Span{After: at(16)}, nil},
+		{true, Span{After: at(3), Before: at(4)}, nil},
+		{true, Span{}, []float64{1, 2, 4, 8, 16}},
+	} {
+		axis := search.LoadAxis{Levels: []float64{1, 2, 4, 8, 16}, Any: test.isRange, BatchSize: 1}
+		if got := test.span.Levels(axis); !slices.Equal(got, test.want) {
+			t.Errorf("%+v of a range (%t): %v, want %v", test.span, test.isRange, got, test.want)
 		}
 	}
 }

@@ -1,4 +1,4 @@
-package tour
+package standings_test
 
 import (
 	"testing"
@@ -28,7 +28,7 @@ func TestPointsThatNeedMoreLoad(t *testing.T) {
 		"none":                  {searchtest.AtMost(measure.LatencyP99, 1), false},
 	} {
 		goal := search.Goal{Objective: search.Objective{Terms: []search.Term{{Metric: measure.LatencyP99, Weight: 1}}}, Constraints: []search.Constraint{c.constraint}, Price: 0.36}
-		if got := direction(standings.Judge(goal, measure.Load{Concurrency: 1}, measured)); (got == higher) != c.want {
+		if got := standings.Judge(goal, measure.Load{Concurrency: 1}, measured).Direction(); (got == standings.Higher) != c.want {
 			t.Errorf("%s: needs more load: %t", name, !c.want)
 		}
 	}
