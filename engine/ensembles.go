@@ -3,6 +3,7 @@ package engine
 import (
 	"cmp"
 	"fmt"
+	"slices"
 
 	"google.golang.org/protobuf/proto"
 
@@ -69,8 +70,9 @@ func (s *Server) newEnsemble(src *source, id string, number int64, old *served.M
 		return s.enterSteps(graph, steps, need, r)
 	})
 	m.Namespace = src.namespace
-	m.Labels = s.stepLabels(graph, steps, labels)
-	m.SetSteps(s.modelsOf(graph, steps))
+	models := s.modelsOf(graph, steps)
+	m.Labels = stepLabels(graph, models, labels)
+	m.SetSteps(slices.DeleteFunc(models, func(step *served.Model) bool { return step == nil }))
 	s.count(m, old, false) // as in Triton, its counters begin again when a model of it is loaded again
 	m.Pool.Keep(src.temp)
 	return m, nil
@@ -103,40 +105,35 @@ func (s *Server) ofStep(id string, version int64) (*served.Model, error) {
 	return s.find(id, version) // for its error
 }
 
-// modelsOf lists the models of an ensemble's steps, without those that are gone: the load fails elsewhere then.
-func (s *Server) modelsOf(g *ensemble.Graph, steps []string) (models []*served.Model) {
+// modelsOf lists the models of an ensemble by step. It is nil for one that is gone: the load fails elsewhere then.
+func (s *Server) modelsOf(g *ensemble.Graph, steps []string) []*served.Model {
+	models := make([]*served.Model, len(g.Steps))
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	for i := range g.Steps {
 		if m, err := s.ofStep(steps[i], g.Steps[i].Version); err == nil {
-			models = append(models, m)
+			models[i] = m
 		}
 	}
 	return models
 }
 
-// stepLabels completes the labels of an ensemble with those of its models. As in Triton, an output has
+// stepLabels completes the labels of an ensemble with those of its models by step. As in Triton, an output has
 // the labels of the step that makes it, unless its own begin with one.
-func (s *Server) stepLabels(g *ensemble.Graph, steps []string, labels map[string][]string) map[string][]string {
-	s.mu.RLock()
-	defer s.mu.RUnlock()
+func stepLabels(g *ensemble.Graph, models []*served.Model, labels map[string][]string) map[string][]string {
 	for _, out := range g.Outputs {
 		name := g.Tensors[out]
 		if len(labels[name]) > 0 {
 			continue
 		}
 		step, output := g.Origin(out)
-		if step < 0 {
-			continue
-		}
-		m, err := s.ofStep(steps[step], g.Steps[step].Version)
-		if err != nil || m.Labels[output] == nil { // the load fails elsewhere if the model is gone
+		if step < 0 || models[step] == nil || models[step].Labels[output] == nil {
 			continue
 		}
 		if labels == nil {
 			labels = map[string][]string{}
 		}
-		labels[name] = m.Labels[output]
+		labels[name] = models[step].Labels[output]
 	}
 	return labels
 }

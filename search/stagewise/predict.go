@@ -43,13 +43,12 @@ type outlook struct {
 	why       string
 }
 
-// combine puts options of the stages together.
-func (x *Stagewise) combine(options []option) combination {
-	own := make([]search.Candidate, len(options))
+// bounded puts options of the stages together, without the name of the configuration: its bound is the capacity
+// of its slowest stage, or what the cores do with the core time of all stages.
+func (x *Stagewise) bounded(options []option) combination {
 	c := combination{options: options, bound: math.Inf(1)}
 	cost := 0.0
-	for i, o := range options {
-		own[i] = o.candidate
+	for _, o := range options {
 		c.bound = min(c.bound, o.capacity)
 		cost += o.cost
 		c.lone += o.lone
@@ -57,10 +56,22 @@ func (x *Stagewise) combine(options []option) combination {
 	if cores := float64(x.settings.Space.Facts.Cores); cost > 0 && cores > 0 {
 		c.bound = min(c.bound, cores/cost)
 	}
+	return c
+}
+
+// named names the configuration of a combination.
+func (x *Stagewise) named(c combination) combination {
+	own := make([]search.Candidate, len(c.options))
+	for i, o := range c.options {
+		own[i] = o.candidate
+	}
 	c.candidate = x.joined(own)
 	c.key = c.candidate.Key()
 	return c
 }
+
+// combine puts options of the stages together.
+func (x *Stagewise) combine(options []option) combination { return x.named(x.bounded(options)) }
 
 // combinationOf returns the combination of a candidate; false if its times are not known.
 func (x *Stagewise) combinationOf(c search.Candidate) (combination, bool) {
@@ -82,7 +93,7 @@ func (x *Stagewise) combinationOf(c search.Candidate) (combination, bool) {
 		}
 		options = append(options, o)
 	}
-	made := x.combine(options)
+	made := x.bounded(options)
 	made.candidate, made.key = c, c.Key()
 	x.known[c.Key()] = made
 	return made, true
@@ -316,16 +327,11 @@ func (x *Stagewise) beginnings(options [][]option) []combination {
 	at := make([]int, len(options))
 	for {
 		own := make([]option, len(options))
-		bound, cost, lone := math.Inf(1), 0.0, 0.0
 		for i, k := range at {
 			own[i] = options[i][k]
-			bound, cost, lone = min(bound, own[i].capacity), cost+own[i].cost, lone+own[i].lone
 		}
-		if cores := float64(x.settings.Space.Facts.Cores); cost > 0 && cores > 0 {
-			bound = min(bound, cores/cost)
-		}
-		if lone <= limit {
-			list = append(list, combination{options: own, bound: bound, lone: lone})
+		if c := x.bounded(own); c.lone <= limit {
+			list = append(list, c)
 		}
 		i := len(at) - 1
 		for ; i >= 0; i-- {
@@ -341,7 +347,7 @@ func (x *Stagewise) beginnings(options [][]option) []combination {
 	slices.SortStableFunc(list, func(a, b combination) int { return cmp.Or(cmp.Compare(b.bound, a.bound), cmp.Compare(a.lone, b.lone)) })
 	list = list[:min(len(list), x.tuning.Beginnings)]
 	for i := range list {
-		list[i] = x.combine(list[i].options)
+		list[i] = x.named(list[i])
 	}
 	return list
 }
