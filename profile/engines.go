@@ -149,11 +149,21 @@ func (e *Engines) modelJob(trial search.Trial) (runner.Job, error) {
 	return e.jobOf(trial, config)
 }
 
-// jobOf returns what a trial's job has of a model in a configuration.
-func (e *Engines) jobOf(trial search.Trial, config *modelconfig.Config) (runner.Job, error) {
+// configured returns what a job has of a configuration of the model, without its load.
+func (e *Engines) configured(config *modelconfig.Config) (runner.Job, error) {
 	text, err := modelconfig.FormatJSON(config)
 	if err != nil {
 		return runner.Job{}, fmt.Errorf("cannot print configuration: %w", err)
+	}
+	return runner.Job{Model: e.setup.Subject.Name, Config: string(text), Instances: max(1, modelconfig.Instances(config, e.setup.Facts.GPUs)),
+		MaxBatch: int(config.GetMaxBatchSize())}, nil
+}
+
+// jobOf returns what a trial's job has of a model in a configuration.
+func (e *Engines) jobOf(trial search.Trial, config *modelconfig.Config) (runner.Job, error) {
+	job, err := e.configured(config)
+	if err != nil {
+		return runner.Job{}, err
 	}
 	curve, err := e.serviceRequests(trial)
 	if err != nil {
@@ -161,22 +171,17 @@ func (e *Engines) jobOf(trial search.Trial, config *modelconfig.Config) (runner.
 	}
 	padding, _ := trial.Candidate.Get(search.KnobPadding)
 	padding = cmp.Or(padding, search.NoPadding)
-	requests, err := e.requestsOf(padding)
-	if err != nil {
+	if job.Requests, err = e.requestsOf(padding); err != nil {
 		return runner.Job{}, err
 	}
-	largest, err := e.largestOf(footprint{int(config.GetMaxBatchSize()), padding})
-	if err != nil {
+	if job.Largest, err = e.largestOf(footprint{job.MaxBatch, padding}); err != nil {
 		return runner.Job{}, err
 	}
-	return runner.Job{
-		Model: e.setup.Subject.Name, Config: string(text),
-		Instances: max(1, modelconfig.Instances(config, e.setup.Facts.GPUs)), MaxBatch: int(config.GetMaxBatchSize()), Requests: requests,
-		Order:      e.setup.Subject.Order(e.setup.Profile, len(requests)),
-		AnswerSize: modelconfig.AnswerSize(config, trial.Load.BatchSize),
-		Load:       trial.Load, Arrivals: e.setup.Subject.Arrivals(e.setup.Profile.Load.Arrivals), Enough: enough(trial),
-		ServiceCurve: curve, ServiceCurveEnds: e.endsAfter(trial), Largest: largest, Percentiles: e.setup.Profile.Goal.Percentiles(),
-	}, nil
+	job.Order = e.setup.Subject.Order(e.setup.Profile, len(job.Requests))
+	job.AnswerSize = modelconfig.AnswerSize(config, trial.Load.BatchSize)
+	job.Load, job.Arrivals, job.Enough = trial.Load, e.setup.Subject.Arrivals(e.setup.Profile.Load.Arrivals), enough(trial)
+	job.ServiceCurve, job.ServiceCurveEnds, job.Percentiles = curve, e.endsAfter(trial), e.setup.Profile.Goal.Percentiles()
+	return job, nil
 }
 
 // enough returns the function that decides whether a trial's windows are cut; nil if they are never

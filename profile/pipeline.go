@@ -285,12 +285,7 @@ func (e *Engines) stageJob(c search.Candidate) (runner.Job, error) {
 	if err != nil {
 		return runner.Job{}, err
 	}
-	text, err := modelconfig.FormatJSON(config)
-	if err != nil {
-		return runner.Job{}, fmt.Errorf("cannot print configuration: %w", err)
-	}
-	return runner.Job{Model: e.setup.Subject.Name, Config: string(text), Instances: max(1, modelconfig.Instances(config, e.setup.Facts.GPUs)),
-		MaxBatch: int(config.GetMaxBatchSize())}, nil
+	return e.configured(config)
 }
 
 // Rehearse lets the engine load the default configuration, and answer one request. It is for pipelines.
