@@ -12,10 +12,8 @@ import (
 	"tuner/model/modelconfig"
 	"tuner/model/modelconfig/configpb"
 	"tuner/model/modelrepo"
-	"tuner/model/onnx"
-	"tuner/model/onnx/build"
-	"tuner/model/onnx/inputs"
 	"tuner/model/precision/recipe"
+	"tuner/model/tensors"
 	"tuner/ort/addon"
 	"tuner/runner"
 	"tuner/search"
@@ -36,12 +34,19 @@ func OpenPipeline(p spec.Profile, stages []Setup) (Subject, error) {
 	if err := checkSteps(s.Config, stages); err != nil {
 		return Subject{}, &InputError{fmt.Errorf("%s: pipeline: %w", p.Path, err)}
 	}
-	s.Values = valuesOf(s.Config, stages)
-	libraries, err := p.Model.Libraries.Resolve(addon.InFile())
-	if err != nil {
+	if s.Config.GetMaxBatchSize() == 0 && p.Load.BatchSize > 1 {
+		return Subject{}, &InputError{fmt.Errorf("%s: load.client_batch_size: is %d, and the pipeline does not batch (max_batch_size: 0)", p.Path, p.Load.BatchSize)}
+	}
+	s.Values = tensors.Values(s.Config, called(stages))
+	if s.Libraries, err = p.Model.Libraries.Resolve(addon.InFile()); err != nil {
 		return Subject{}, &InputError{fmt.Errorf("%s: %w", p.Path, err)}
 	}
-	s.Libraries = libraries
+	if s.Rows, err = ReadRows(p, s.Model); err != nil {
+		return Subject{}, err
+	}
+	if s.Rows != nil && s.Rows.Parts != nil {
+		return Subject{}, &InputError{fmt.Errorf("%s: load.inputs.data: rows of several shapes are not supported beside pipeline: give rows of one shape", p.Path)}
+	}
 	return s, nil
 }
 
@@ -64,27 +69,15 @@ func checkSteps(c *modelconfig.Config, stages []Setup) error {
 	return nil
 }
 
-// valuesOf says how the random values of an ensemble's inputs are made: as the first stage takes them that
-// reads them, such as numbers of tokens. A stage of another backend says nothing.
-func valuesOf(c *modelconfig.Config, stages []Setup) map[string]inputs.Input {
-	values := map[string]inputs.Input{}
-	for _, step := range c.GetEnsembleScheduling().GetStep() {
-		i := slices.IndexFunc(stages, func(s Setup) bool { return s.Subject.Name == step.GetModelName() })
-		if i < 0 || stages[i].Facts.IsForeign {
-			continue
-		}
-		own, err := inputs.Derive(stages[i].Subject.Model, inputs.Options{Shape: stages[i].Subject.shapes(stages[i].Profile), Default: 1})
-		if err != nil {
-			continue // its input has a size that is too large: the requests have sizes of their own
-		}
-		for _, in := range own {
-			tensor := step.GetInputMap()[in.Name]
-			if _, has := values[tensor]; !has && tensor != "" {
-				values[tensor] = in
-			}
+// called lists the stages with a model file of their own.
+func called(stages []Setup) []tensors.Called {
+	var list []tensors.Called
+	for _, s := range stages {
+		if !s.Facts.IsForeign {
+			list = append(list, tensors.Called{Name: s.Subject.Name, Model: s.Subject.Model, Shapes: s.Subject.shapes(s.Profile)})
 		}
 	}
-	return values
+	return list
 }
 
 // After lists, for each stage of an ensemble, the stages whose answers it needs. A stage that business logic
@@ -146,10 +139,7 @@ func IsForeign(p spec.Profile) bool {
 	if err != nil {
 		return false
 	}
-	if c.GetBackend() != "" {
-		return c.GetBackend() != modelconfig.Backend
-	}
-	return c.GetPlatform() != "" && c.GetPlatform() != modelconfig.Platform
+	return modelconfig.IsForeign(c)
 }
 
 // OpenForeign reads a stage of another backend. Its space may have the knobs of instances and of the batcher
@@ -212,43 +202,7 @@ func openFolder(p spec.Profile, dir, name string) (Subject, error) {
 		file.stamps = append(file.stamps, stamps...)
 		file.Bytes += stamps[0].info.Size()
 	}
-	return Subject{Name: name, Files: []File{file}, Config: config, Model: tensorsOf(config)}, nil
-}
-
-// tensorsOf returns a model with the inputs and outputs of a configuration, and no graph.
-func tensorsOf(c *modelconfig.Config) *onnx.Model {
-	g := build.NewGraph(c.GetName())
-	shape := func(name string, dims []int64) []onnx.Dim {
-		var list []onnx.Dim
-		if c.GetMaxBatchSize() > 0 {
-			list = append(list, onnx.Symbol("batch"))
-		}
-		for i, d := range dims {
-			if d < 0 {
-				list = append(list, onnx.Symbol(fmt.Sprintf("%s_%d", name, i)))
-			} else {
-				list = append(list, onnx.Fixed(d))
-			}
-		}
-		return list
-	}
-	for _, in := range c.GetInput() {
-		g.Input(in.GetName(), elementType(in.GetDataType()), shape(in.GetName(), in.GetDims())...)
-	}
-	for _, out := range c.GetOutput() {
-		g.OutputAs(out.GetName(), out.GetName(), elementType(out.GetDataType()), shape(out.GetName(), out.GetDims())...)
-	}
-	return g.Model()
-}
-
-// elementType maps the configuration's element type to ONNX's.
-func elementType(t configpb.DataType) onnx.DataType {
-	for _, known := range onnx.ServableTypes() {
-		if dataType(known) == t {
-			return known
-		}
-	}
-	return 0
+	return Subject{Name: name, Files: []File{file}, Config: config, Model: tensors.Of(config)}, nil
 }
 
 // pipelineJob returns what a trial's job has of a pipeline: its own requests and load, and the

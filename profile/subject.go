@@ -13,12 +13,12 @@ import (
 	"tuner/measure/arrivals"
 	"tuner/model/mix"
 	"tuner/model/modelconfig"
-	"tuner/model/modelconfig/configpb"
 	"tuner/model/modelrepo"
 	"tuner/model/onnx"
 	"tuner/model/onnx/inputs"
 	"tuner/model/onnx/shapes"
 	"tuner/model/precision/recipe"
+	"tuner/model/tensors"
 	"tuner/ort/addon"
 	"tuner/search"
 	"tuner/spec"
@@ -323,7 +323,7 @@ func (o origin) name(model *onnx.Model) string {
 // Signature returns a model's inputs and outputs in the form of its configuration. Symbolic
 // dimensions are -1.
 func Signature(m *onnx.Model) modelconfig.ModelIO {
-	return modelconfig.ModelIO{Inputs: tensors(m.Inputs()), Outputs: tensors(rankedOutputs(m)), Constants: tensors(m.Replaceable()), Unbatched: inputs.Unbatched(m)}
+	return modelconfig.ModelIO{Inputs: tensorList(m.Inputs()), Outputs: tensorList(rankedOutputs(m)), Constants: tensorList(m.Replaceable()), Unbatched: inputs.Unbatched(m)}
 }
 
 // isUncertain reports whether ONNX Runtime may know more of an output's shape than the file says. Some
@@ -370,49 +370,14 @@ func rankedOutputs(m *onnx.Model) []onnx.Value {
 	return outputs
 }
 
-func tensors(values []onnx.Value) []modelconfig.Tensor {
-	tensors := make([]modelconfig.Tensor, len(values))
+func tensorList(values []onnx.Value) []modelconfig.Tensor {
+	list := make([]modelconfig.Tensor, len(values))
 	for i, v := range values {
-		t := modelconfig.Tensor{Name: v.Name, DataType: dataType(v.Type)}
+		t := modelconfig.Tensor{Name: v.Name, DataType: tensors.DataType(v.Type)}
 		for _, d := range v.Shape {
 			t.Dims = append(t.Dims, d.Size)
 		}
-		tensors[i] = t
+		list[i] = t
 	}
-	return tensors
-}
-
-// dataType maps ONNX's element type to the configuration's. CheckServable has refused all others.
-func dataType(t onnx.DataType) configpb.DataType {
-	switch t {
-	case onnx.Bool:
-		return configpb.DataType_TYPE_BOOL
-	case onnx.Uint8:
-		return configpb.DataType_TYPE_UINT8
-	case onnx.Uint16:
-		return configpb.DataType_TYPE_UINT16
-	case onnx.Uint32:
-		return configpb.DataType_TYPE_UINT32
-	case onnx.Uint64:
-		return configpb.DataType_TYPE_UINT64
-	case onnx.Int8:
-		return configpb.DataType_TYPE_INT8
-	case onnx.Int16:
-		return configpb.DataType_TYPE_INT16
-	case onnx.Int32:
-		return configpb.DataType_TYPE_INT32
-	case onnx.Int64:
-		return configpb.DataType_TYPE_INT64
-	case onnx.Float16:
-		return configpb.DataType_TYPE_FP16
-	case onnx.Float:
-		return configpb.DataType_TYPE_FP32
-	case onnx.Double:
-		return configpb.DataType_TYPE_FP64
-	case onnx.String:
-		return configpb.DataType_TYPE_STRING
-	case onnx.BFloat16:
-		return configpb.DataType_TYPE_BF16
-	}
-	return configpb.DataType_TYPE_INVALID
+	return list
 }

@@ -101,9 +101,11 @@ func (a LoadAxis) Last() float64 { return a.Levels[len(a.Levels)-1] }
 type Facts struct {
 	Cores int // usable cores; 0 unknown
 	// Nodes are the processors of each NUMA node that several models may divide; empty if they share all.
-	Nodes      []int `json:",omitempty"`
-	Batching   bool  // every input and output has a symbolic first dimension, and the default configuration batches
-	TritonOnly bool  // deploy_target triton: keep only knobs that a stock Triton honours
+	Nodes []int `json:",omitempty"`
+	// Batching: every input and output has a symbolic first dimension, and the default configuration batches. Of a
+	// pipeline: its own configuration does
+	Batching   bool
+	TritonOnly bool // deploy_target triton: keep only knobs that a stock Triton honours
 	// BaseMaxBatchSize and BaseInstances are the default configuration's, for candidates that do
 	// not set those knobs. 0 stands for the values of Triton's auto-completion: 4 and 2.
 	BaseMaxBatchSize int

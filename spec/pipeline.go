@@ -88,7 +88,7 @@ func (r profileReader) checkPipeline(given map[string]document.Value) {
 	if load, has := given["load"]; has {
 		axis := r.p.Load
 		repeats := axis.Rate && (axis.Levels == nil || axis.Arrivals.Period(axis.Levels[0]) > 0)
-		stages.CheckLoad(load, repeats, r.p.Inputs.Data != "", !r.p.Inputs.Mix.IsZero())
+		stages.CheckLoad(load, repeats, !r.p.Inputs.Mix.IsZero())
 	}
 }
 

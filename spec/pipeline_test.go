@@ -52,6 +52,16 @@ func TestPipeline(t *testing.T) {
 	}
 }
 
+// The requests of a pipeline may be the user's rows, such as texts for a tokenizer.
+func TestRowsOfPipeline(t *testing.T) {
+	t.Parallel()
+	text := strings.Replace(pipelineText, "client_batch_size: 2}", "client_batch_size: 2, inputs: {data: texts.json}}", 1)
+	p, err := spec.ParseProfile("dir/p.yaml", []byte(text))
+	if err != nil || p.Inputs.Data != "dir/texts.json" {
+		t.Errorf("data %q, %v", p.Inputs.Data, err)
+	}
+}
+
 func TestPipelineMistakes(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ old, replaced, want string }{
@@ -66,6 +76,7 @@ func TestPipelineMistakes(t *testing.T) {
 		{"constraints: {latency_p99: 50ms}", "search: {strategy: colocation}", "strategy"},
 		{"constraints: {latency_p99: 50ms}", "objective: scale", "is not a metric"},
 		{"constraints: {latency_p99: 50ms}", "runner: {mode: remote, url: host}", "runner.mode"},
+		{"client_batch_size: 2}", "client_batch_size: 2, inputs: {mix: [{weight: 1, shape: {text: [1]}}, {weight: 1, shape: {text: [2]}}]}}", "all requests have one shape"},
 	} {
 		_, err := spec.ParseProfile("p.yaml", []byte(strings.Replace(pipelineText, c.old, c.replaced, 1)))
 		if err == nil || !strings.Contains(err.Error(), c.want) {

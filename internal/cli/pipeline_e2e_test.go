@@ -1,3 +1,5 @@
+//go:build linux && !noengine
+
 package cli
 
 import (
@@ -31,44 +33,53 @@ func newPipeline(t *testing.T, profile string) workplace {
 	}
 	w := workplace{t: t, dir: t.TempDir()}
 	w.output = filepath.Join(w.dir, "out")
-	put := func(path, text string) {
-		t.Helper()
-		path = filepath.Join(w.dir, "repository", path)
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	put("tokenizer/config.pbtxt", `backend: "identity" max_batch_size: 8
+	w.put("tokenizer/config.pbtxt", `backend: "identity" max_batch_size: 8
 input { name: "INPUT0" data_type: TYPE_FP32 dims: 64 } output { name: "OUTPUT0" data_type: TYPE_FP32 dims: 64 }
 instance_group { count: 1 kind: KIND_CPU }`)
-	put("tokenizer/1/.keep", "")
-	put("search/config.pbtxt", `platform: "ensemble" max_batch_size: 8
+	w.put("tokenizer/1/.keep", "")
+	w.put("search/config.pbtxt", `platform: "ensemble" max_batch_size: 8
 input { name: "TEXT" data_type: TYPE_FP32 dims: 64 } output { name: "SCORE" data_type: TYPE_FP32 dims: 4 }
 ensemble_scheduling {
   step { model_name: "tokenizer" model_version: -1 input_map { key: "INPUT0" value: "TEXT" } output_map { key: "OUTPUT0" value: "tokens" } }
   step { model_name: "encoder" model_version: -1 input_map { key: "x" value: "tokens" } output_map { key: "y" value: "vector" } }
   step { model_name: "head" model_version: -1 input_map { key: "x" value: "vector" } output_map { key: "y" value: "SCORE" } }
 }`)
-	put("search/1/.keep", "")
-	for name, m := range map[string]*onnx.Model{"encoder": products(64, 64, 256, 12), "head": products(64, 4, 8, 1)} {
-		put(name+"/1/.keep", "")
-		if err := m.Write(filepath.Join(w.dir, "repository", name, "1", "model.onnx"), 1<<30); err != nil {
-			t.Fatal(err)
-		}
-		out := 64
-		if name == "head" {
-			out = 4
-		}
-		put(name+"/config.pbtxt", fmt.Sprintf(`platform: "onnxruntime_onnx" max_batch_size: 8
-input { name: "x" data_type: TYPE_FP32 dims: 64 } output { name: "y" data_type: TYPE_FP32 dims: %d }
-instance_group { count: 1 kind: KIND_CPU }
-dynamic_batching {}`, out))
-	}
+	w.put("search/1/.keep", "")
+	w.putProducts("encoder", 64, 64, 256, 12)
+	w.putProducts("head", 64, 4, 8, 1)
 	w.write("profile.yaml", profile)
 	return w
+}
+
+// put writes a file of the repository.
+func (w workplace) put(path, text string) {
+	w.t.Helper()
+	path = filepath.Join(w.dir, "repository", path)
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		w.t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// putModel writes a model of the repository with its configuration.
+func (w workplace) putModel(name string, m *onnx.Model, config string) {
+	w.t.Helper()
+	w.put(name+"/config.pbtxt", config)
+	w.put(name+"/1/.keep", "")
+	if err := m.Write(filepath.Join(w.dir, "repository", name, "1", "model.onnx"), 1<<30); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// putProducts writes a model that multiplies matrices.
+func (w workplace) putProducts(name string, in, out, width int64, layers int) {
+	w.t.Helper()
+	w.putModel(name, products(in, out, width, layers), fmt.Sprintf(`platform: "onnxruntime_onnx" max_batch_size: 8
+input { name: "x" data_type: TYPE_FP32 dims: %d } output { name: "y" data_type: TYPE_FP32 dims: %d }
+instance_group { count: 1 kind: KIND_CPU }
+dynamic_batching {}`, in, out))
 }
 
 // products multiplies its input, FLOAT[batch, in], with matrices of a width, and gives y FLOAT[batch, out].

@@ -27,7 +27,7 @@ var allowed = map[string][]string{
 	"export/scaling":      {"capacity", "capacity/autoscaler"},                                                                                                                                                                 // a plan in, the autoscaler's YAML out
 	"export/azuresize":    {},                                                                                                                                                                                                  // a table of facts
 	"export/monitoring":   {},                                                                                                                                                                                                  // figures in, rules and a dashboard out
-	"export/verify":       {"export/tuned", "model/isolation", "search", "search/verdict", "profile/journal", "measure/arrivals", "export", "runner", "model/modelrepo", "model/modelconfig", "measure", "engine/api", "model/onnx", "runner/payload", "profile", "profile/campaign", "model/precision", "spec", "ort/addon"},
+	"export/verify":       {"export/tuned", "model/isolation", "search", "search/verdict", "profile/journal", "measure/arrivals", "export", "runner", "model/modelrepo", "model/modelconfig", "model/tensors", "measure", "engine/api", "model/onnx", "runner/payload", "profile", "profile/campaign", "model/precision", "spec", "ort/addon"},
 	"report/figures":      {"analyze/bottleneck", "model/mix", "report/result", "analyze", "pipeline/steps", "search", "search/verdict", "measure", "profile/journal", "spec", "model/precision/accuracy", "internal/terminal"}, // words and tables: it knows no format
 	"report/data":         {"report", "report/csv", "report/figures", "analyze", "measure", "search", "spec/knobs", "internal/parallel"},                                                                                        // spec/knobs: the values of all knobs
 	"report/html":         {"report", "report/figures", "analyze", "spec", "measure", "search", "search/verdict", "internal/webpage", "internal/parallel", "ort/addon"},                                                         // search/verdict: the answer under other limits
@@ -63,7 +63,7 @@ var allowed = map[string][]string{
 	"gate/decide":         {"measure/stats"}, // pure: pairs in, a verdict out
 	"gate/progress":       {"gate", "gate/decide", "measure", "internal/live", "internal/live/noise", "internal/words"},
 	"gate/output":         {"gate", "gate/decide", "spec", "measure", "internal/plotstyle", "internal/terminal", "internal/webpage"},
-	"profile":             {"spec/secrets", "model/isolation", "measure/arrivals", "spec/mixture", "model/mix", "profile/campaign", "spec", "spec/knobs", "search", "search/verdict", "runner", "model/modelrepo", "model/modelconfig", "profile/journal", "measure", "engine/api", "model/onnx", "internal/hostinfo", "model/precision", "model/dataset", "runner/payload", "ort/addon"},
+	"profile":             {"spec/secrets", "model/isolation", "measure/arrivals", "spec/mixture", "model/mix", "profile/campaign", "spec", "spec/knobs", "search", "search/verdict", "runner", "model/modelrepo", "model/modelconfig", "model/tensors", "profile/journal", "measure", "engine/api", "model/onnx", "internal/hostinfo", "model/precision", "model/dataset", "runner/payload", "ort/addon"},
 	"profile/preparation": {"profile", "model/isolation", "profile/campaign", "profile/dryrun", "profile/progress", "profile/spans", "spec", "search", "profile/journal", "runner", "runner/target", "ort/ortlib", "ort/provider/probe", "model/precision", "model/precision/places", "model/dataset", "internal/hostinfo", "internal/checksum", "internal/exit", "internal/words", "measure", "model/modelconfig", "model/modelrepo", "ort/provider", "ort/addon"}, // checks before a campaign
 	"profile/dryrun":      {"profile", "profile/campaign", "spec", "search", "measure"},
 	"profile/spans":       {"profile", "search", "measure", "internal/collector"},                                                          // spans of what an observer sees
@@ -130,6 +130,7 @@ var allowed = map[string][]string{
 	"model/isolation":   {"internal/hostinfo", "internal/nodes", "model/modelconfig"},
 	"model/modelrepo":   {"model/modelconfig", "internal/checksum", "internal/inside"},
 	"model/modelconfig": {"internal/problems"},
+	"model/tensors":     {"model/modelconfig", "model/onnx"},
 	"model/onnx":        {"internal/checksum", "internal/inside", "internal/problems"},
 	// shapes and shares alone: it knows no model
 	"model/mix":                  {"internal/checksum"},

@@ -10,6 +10,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"tuner/model/onnx"
 	"tuner/model/onnx/build"
 	"tuner/model/onnx/onnxpb"
 )
@@ -70,6 +71,28 @@ func TwiceModel(t *testing.T) string {
 		t.Fatal(err)
 	}
 	return path
+}
+
+//go:embed testdata/letters.c
+var letters []byte
+
+// LettersLibrary compiles a library with the operator test.Letters.
+func LettersLibrary(t *testing.T) string {
+	t.Helper()
+	return Compile(t, "libletters", letters)
+}
+
+// LettersModel returns a model that stands for a tokenizer, with the operator test.Letters: text [batch, 1] to
+// tokens FLOAT [batch, 16].
+func LettersModel() *onnx.Model {
+	g := build.NewGraph("letters")
+	text := g.Input("text", onnx.String, onnx.Symbol("batch"), onnx.Fixed(1))
+	numbers := g.Node("Letters", []string{text})
+	g.OutputAs("tokens", g.Node("Cast", []string{numbers}, build.IntAttribute("to", int64(onnx.Float))), onnx.Float, onnx.Symbol("batch"), onnx.Fixed(16))
+	m := g.Model().Proto()
+	m.Graph.Node[0].Domain = proto.String("test")
+	m.OpsetImport = append(m.OpsetImport, &onnxpb.OperatorSetIdProto{Domain: proto.String("test"), Version: proto.Int64(1)})
+	return onnx.New(m)
 }
 
 //go:embed testdata/plugin.c

@@ -36,6 +36,14 @@ const IdentityBackend = "identity"
 // configuration alone declares inputs and outputs.
 func HasFile(c *Config) bool { return c.GetBackend() != IdentityBackend }
 
+// IsForeign reports whether another backend than ONNX Runtime's serves a model, or whether it is an ensemble.
+func IsForeign(c *Config) bool {
+	if c.GetBackend() != "" {
+		return c.GetBackend() != Backend
+	}
+	return c.GetPlatform() != "" && c.GetPlatform() != Platform || c.GetEnsembleScheduling() != nil
+}
+
 // Tensor is an input or output as the model declares it. Dims is the whole shape, including the
 // batch dimension. -1 is a dimension of any size. Without dimensions it is a scalar.
 type Tensor struct {

@@ -9,6 +9,8 @@ import (
 	"tuner/internal/durable"
 	"tuner/internal/exit"
 	"tuner/internal/hostinfo"
+	"tuner/model/precision"
+	"tuner/ort/addon"
 	"tuner/profile"
 	"tuner/profile/campaign"
 	"tuner/search"
@@ -33,6 +35,7 @@ func (c *Campaign) openPipeline(ctx context.Context, p spec.Profile, host hostin
 	if err != nil {
 		return exit.OfFiles(err)
 	}
+	joint.Batching = subject.Config.GetMaxBatchSize() > 0
 	for i, after := range profile.After(subject, stages) {
 		stages[i].Facts.After = after
 		joint.Parts[stages[i].Subject.Name], joint.Cores = stages[i].Facts, stages[i].Facts.Cores
@@ -114,7 +117,19 @@ func (c *Campaign) rehearsePipeline(ctx context.Context, p spec.Profile) error {
 	}
 	if failure != nil {
 		reason, _, _ := strings.Cut(failure.Reason, "\n")
-		return exit.Usagef("cannot tune the pipeline %q: it does not serve a request in its default configuration: %s", p.Pipeline, reason)
+		return exit.Usagef("cannot tune the pipeline %q: it does not serve a request in its default configuration: %s%s", p.Pipeline, reason, operatorHint(c.Setup.Parts))
 	}
 	return nil
+}
+
+// operatorHint names a stage with an operator for which no library is named, as the end of an error; ""
+// without one.
+func operatorHint(stages []profile.Setup) string {
+	for _, s := range stages {
+		if op := precision.CustomOperator(s.Subject.Model); op != "" && len(s.Subject.Libraries.Operators) == 0 {
+			return fmt.Sprintf("\n    hint: the stage %q uses the operator %s, which ONNX Runtime does not have: name the library with that operator in %s",
+				s.Subject.Name, op, addon.FileField)
+		}
+	}
+	return ""
 }

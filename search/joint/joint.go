@@ -61,7 +61,7 @@ func Pipeline(stages []search.Part, load search.LoadAxis, facts search.Facts) se
 			load.Levels = levels
 		}
 	}
-	s.Load = load
+	s.Load, s.Facts.Batching = load, facts.Batching
 	s.Joint = newSeveral(s)
 	return s
 }

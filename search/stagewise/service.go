@@ -70,9 +70,12 @@ func (s *stage) anyPool() *pools.Pool {
 }
 
 // sizes lists the client batches of a service trial: from the requests' own in powers of two to the largest
-// that every stage takes.
+// that every stage takes. A pipeline that does not batch takes its own requests alone.
 func (x *Stagewise) sizes(own []search.Candidate) []int {
 	client, most := x.client(), math.MaxInt
+	if !x.settings.Space.Facts.Batching {
+		return []int{client}
+	}
 	for i, s := range x.stages {
 		most = min(most, max(s.pools.Queue(own[i]).MaxBatch, 1))
 	}

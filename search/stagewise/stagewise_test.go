@@ -62,10 +62,34 @@ func newMachine(t *testing.T, seed uint64, constraints ...search.Constraint) mac
 		levels = append(levels, n)
 	}
 	m.settings = search.Settings{
-		Space: joint.Pipeline(parts, search.LoadAxis{Levels: levels, Any: true, BatchSize: 1}, search.Facts{Cores: cores}), Window: time.Second, Seed: 1,
+		Space: joint.Pipeline(parts, search.LoadAxis{Levels: levels, Any: true, BatchSize: 1}, search.Facts{Cores: cores, Batching: true}), Window: time.Second, Seed: 1,
 		Goal: search.Goal{Objective: search.Objective{Terms: []search.Term{{Metric: measure.Throughput, Weight: 1}}}, Constraints: constraints},
 	}
 	return m
+}
+
+// A pipeline that does not batch gets service trials of its own requests alone, however its stages batch.
+func TestServiceTrialsOfPipelineWithoutBatches(t *testing.T) {
+	t.Parallel()
+	for batching, want := range map[bool]string{true: "[1 2 4 8 16]", false: "[1]"} {
+		m := newMachine(t, 1)
+		m.settings.Space.Facts.Batching = batching
+		p, err := plan.New(plan.Stagewise, m.settings)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for action := p.Ask(); ; action = p.Ask() {
+			if trial := action.Trials()[0]; trial.Phase == search.PhaseService {
+				if got := fmt.Sprint(trial.Sizes); got != want {
+					t.Errorf("batching %t: sizes %s, want %s", batching, got, want)
+				}
+				break
+			}
+			for _, trial := range action.Trials() {
+				p.Tell(search.Event{Trial: trial, Measurement: m.measure(trial, 1), Elapsed: time.Second})
+			}
+		}
+	}
 }
 
 // stages returns the laws of a candidate for a simulation.

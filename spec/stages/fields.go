@@ -51,14 +51,13 @@ func NoLoad(key, _ document.Value) bool {
 }
 
 // CheckLoad reports requests in a pipeline's load that no campaign of one can send.
-func CheckLoad(load document.Value, repeats, hasData, hasMix bool) {
+func CheckLoad(load document.Value, repeats, hasMix bool) {
 	if repeats {
 		load.Child("arrivals").Fail(document.Error{Problem: "repeats, which is not supported beside pipeline", Allowed: "poisson, constant, {gamma: {cv: NUMBER}}"})
 	}
-	for name, has := range map[string]bool{"data": hasData, "mix": hasMix} {
-		if has {
-			load.Child("inputs").Child(name).Fail(document.Error{Problem: "is not supported beside pipeline: requests have random values of one shape", Hint: "write load: {inputs: {shape: {INPUT: [SIZE, …]}}}"})
-		}
+	if hasMix {
+		load.Child("inputs").Child("mix").Fail(document.Error{Problem: "is not supported beside pipeline: all requests have one shape",
+			Hint: "write load: {inputs: {shape: {INPUT: [SIZE, …]}}}, or name rows of one shape in data"})
 	}
 }
 
