@@ -222,7 +222,7 @@ func checkOptions(t target, models []tuned.Model, o Options) []error {
 	errs = append(errs, checkPlan(t, models, o)...)
 	errs = append(errs, checkPolicies(t, models, o)...)
 	names := map[string]string{}
-	for _, m := range models {
+	for _, m := range foldersOf(models) {
 		other, twice := names[m.Name]
 		check(!twice, "--input %s and %s: both have a model %q, and a server cannot have two of the same name", other, m.Input, m.Name)
 		names[m.Name] = m.Input
@@ -244,7 +244,7 @@ func imageTag(image string) string {
 func arguments(models []tuned.Model, o Options) []string {
 	args := []string{"--model-control-mode=" + o.ControlMode}
 	if o.ControlMode == ControlExplicit {
-		for _, m := range models {
+		for _, m := range foldersOf(models) {
 			args = append(args, "--load-model="+m.Name)
 		}
 	}
@@ -270,7 +270,7 @@ func memory(models []tuned.Model) int64 {
 // loadTime returns the longest time in which a server loads its models, one after the other.
 func loadTime(models []tuned.Model) time.Duration {
 	least, measured := leastLoad, time.Duration(0)
-	for _, m := range models {
+	for _, m := range foldersOf(models) {
 		measured += m.LaunchTime
 		if provider.Of(m.Provider).BuildsEngines {
 			least = leastLoadBuilding

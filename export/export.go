@@ -76,10 +76,11 @@ func write(t target, dir string, o Options) (Export, error) {
 	e := Export{Deployment: d}
 	err = durable.WriteFolder(dir, func(temp string) error {
 		repository := filepath.Join(temp, d.repository())
-		if e.Deployment.RepositoryBytes, err = copyModels(repository, models, o.ShareFiles); err != nil {
+		folders := d.folders()
+		if e.Deployment.RepositoryBytes, err = copyModels(repository, folders, o.ShareFiles); err != nil {
 			return err
 		}
-		for _, m := range models {
+		for _, m := range folders {
 			size, err := d.carryOperators(repository, m)
 			if err != nil {
 				return err
@@ -91,7 +92,7 @@ func write(t target, dir string, o Options) (Export, error) {
 		if err != nil {
 			return err
 		}
-		for _, m := range models {
+		for _, m := range folders {
 			e.Files = append(e.Files, filepath.Join(d.repository(), m.Name))
 		}
 		for _, f := range files {
@@ -105,6 +106,18 @@ func write(t target, dir string, o Options) (Export, error) {
 // repository returns the repository's folder in the export.
 func (d Deployment) repository() string {
 	return cmp.Or(d.target.repository, repositoryFolder)
+}
+
+// folders lists the models that have a folder in the repository: those that clients call, and the stages of
+// pipelines before them.
+func (d Deployment) folders() []tuned.Model { return foldersOf(d.Models) }
+
+func foldersOf(models []tuned.Model) []tuned.Model {
+	var list []tuned.Model
+	for _, m := range models {
+		list = append(list, m.Folders()...)
+	}
+	return list
 }
 
 // copyModels copies the models' deployable folders and returns their size in bytes. If share is

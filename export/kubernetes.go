@@ -356,8 +356,8 @@ func (d Deployment) progressDeadline() int {
 // empty repository reports ready at once, and does not look for models that come later. A pod that
 // is not ready in time is restarted, and looks again.
 func (d Deployment) allReady(port int) probeHandler {
-	if len(d.Models) == 1 {
-		return probeHandler{HTTPGet: &httpGet{readyPath(d.Models[0]), port}}
+	if list := d.folders(); len(list) == 1 {
+		return probeHandler{HTTPGet: &httpGet{readyPath(list[0]), port}}
 	}
 	return probeHandler{Exec: &execCommand{d.askReady(port)}} // an HTTP probe checks only one address
 }
@@ -366,7 +366,7 @@ func (d Deployment) allReady(port int) probeHandler {
 // Triton's image has curl.
 func (d Deployment) askReady(port int) []string {
 	command := []string{"curl", "--fail", "--fail-early", "--silent"}
-	for _, m := range d.Models {
+	for _, m := range d.folders() {
 		command = append(command, fmt.Sprintf("http://localhost:%d%s", port, readyPath(m)))
 	}
 	return command

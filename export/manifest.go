@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"tuner/export/tuned"
 	"tuner/internal/durable"
@@ -83,9 +84,36 @@ type ManifestModel struct {
 	// values of the server's option --host-policy with which it was measured: its processors of that machine; absent
 	// where models share all processors
 	HostPolicies []string `json:"host_policies,omitempty"`
+	// models that a pipeline calls, each with a folder of its own in the repository; absent for other models.
+	// precision and execution_provider are then those of all stages, or "" where they differ
+	Stages []ManifestStage `json:"stages,omitempty"`
 	// mean cosine similarity of its outputs with the original's, of the output where it is lowest;
 	// absent where nothing was compared
 	Cosine *float64 `json:"cosine,omitempty"`
+}
+
+// ManifestStage is a model that a pipeline calls.
+type ManifestStage struct {
+	Name      string `json:"name"`               // name of the model in the repository
+	Precision string `json:"precision"`          // precision of the model file, such as int8
+	Provider  string `json:"execution_provider"` // execution provider, such as cpu
+	SHA256    string `json:"sha256,omitempty"`   // SHA-256 of the model file with its external data
+	// libraries with operators of the model, with paths relative to the export; absent without any
+	Operators []addon.File `json:"operators,omitempty"`
+	// mean cosine similarity of its outputs with the original's, of the output where it is lowest;
+	// absent where nothing was compared
+	Cosine *float64 `json:"cosine,omitempty"`
+}
+
+// Folders lists the models with a folder in the repository: the stages of a pipeline, as models of the same
+// campaign without load and figures, and then the model itself.
+func (m ManifestModel) Folders() []ManifestModel {
+	var list []ManifestModel
+	for _, s := range m.Stages {
+		list = append(list, ManifestModel{Name: s.Name, Input: m.Input, Configuration: m.Configuration, Precision: s.Precision, Provider: s.Provider,
+			Runtime: m.Runtime, SHA256: s.SHA256, Operators: s.Operators, Server: m.Server, Machine: m.Machine, Cosine: s.Cosine})
+	}
+	return append(list, m)
 }
 
 // Figure is a reported value with its 95 % interval.
@@ -110,10 +138,14 @@ func (d Deployment) Manifest() Manifest {
 		m.GPUResource = d.GPUResource
 	}
 	for _, model := range d.Models {
+		var stages []ManifestStage
+		for _, s := range model.Stages {
+			stages = append(stages, ManifestStage{s.Name, s.Precision, s.Provider, s.SHA256, d.carried(s), s.Cosine})
+		}
 		m.Models = append(m.Models, ManifestModel{
 			Name: model.Name, Input: model.Input, Configuration: model.Configuration, Precision: model.Precision, Provider: model.Provider,
 			Runtime: model.Runtime, SHA256: model.SHA256, Operators: d.carried(model), Server: model.Server, Machine: model.Fingerprint, Mix: model.Mix, Load: model.Load,
-			Throughput: Figure(model.Values[measure.Throughput]), P99: Figure(model.Values[measure.LatencyP99]), Limits: model.Limits, Together: model.Together, HostPolicies: model.Policies, Cosine: model.Cosine,
+			Throughput: Figure(model.Values[measure.Throughput]), P99: Figure(model.Values[measure.LatencyP99]), Limits: model.Limits, Together: model.Together, HostPolicies: model.Policies, Stages: stages, Cosine: model.Cosine,
 		})
 	}
 	return m
@@ -161,6 +193,8 @@ func parseManifest(path string, text []byte) (Manifest, error) {
 		switch {
 		case !tuned.IsName(model.Name):
 			return Manifest{}, exit.Usagef("%s: models[%d].name: %q is not the name of a model", path, i, model.Name)
+		case slices.ContainsFunc(model.Stages, func(s ManifestStage) bool { return !tuned.IsName(s.Name) }):
+			return Manifest{}, exit.Usagef("%s: models[%d].stages: one has a name that is not that of a model", path, i)
 		case !tuned.IsLoad(model.Load):
 			return Manifest{}, exit.Usagef("%s: models[%d].load: %s is not a load", path, i, model.Load)
 		case !(model.Throughput.Value > 0):

@@ -17,9 +17,11 @@ const (
 func (d Deployment) monitored() monitoring.Server {
 	s := monitoring.Server{Name: d.Name, HasGPUs: d.GPUs > 0}
 	for _, m := range d.Models {
-		s.Models = append(s.Models, monitoring.Model{
-			Name: m.Name, Requests: m.RequestRate(), Queue: m.Queue(), P99: m.P99(), Limit: m.P99Most(),
-		})
+		watched := monitoring.Model{Name: m.Name, Requests: m.RequestRate(), Queue: m.Queue(), P99: m.P99(), Limit: m.P99Most()}
+		for _, s := range m.Stages {
+			watched.Stages = append(watched.Stages, s.Name)
+		}
+		s.Models = append(s.Models, watched)
 	}
 	return s
 }

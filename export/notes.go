@@ -37,7 +37,10 @@ func notes(d Deployment, o Options) []string {
 		list = append(list, answerNotes(group)...)
 	}
 	for _, m := range d.Models {
-		list = slices.Concat(list, machineNotes(m, d), stockNotes(m), policyNotes(m, o))
+		list = append(list, serverNotes(m, d)...)
+		for _, c := range m.Computing() {
+			list = slices.Concat(list, threadNotes(c), stockNotes(c), policyNotes(c, o))
+		}
 	}
 	if d.target.isCluster() && d.bindsMemory() {
 		add("A host policy binds memory to a NUMA node. Containers may do that only with the capability %s, which the security standards for pods forbid. "+
@@ -83,8 +86,8 @@ func mostCores(models []tuned.Model) int {
 	return most
 }
 
-// machineNotes describe how the server differs from the one on which a model was measured.
-func machineNotes(m tuned.Model, d Deployment) []string {
+// serverNotes describe how the server differs from the one on which a model was measured.
+func serverNotes(m tuned.Model, d Deployment) []string {
 	var list []string
 	add := func(format string, args ...any) { list = append(list, fmt.Sprintf(format, args...)) }
 	if m.Remote {
@@ -94,14 +97,19 @@ func machineNotes(m tuned.Model, d Deployment) []string {
 	if measured := m.GPUs(); d.GPUs < measured {
 		add("Model %q was measured with instances on %d GPUs, but a server has %d.", m.Name, measured, d.GPUs)
 	}
-	if m.Threads == 0 && m.GPUs() == 0 {
-		text := fmt.Sprintf("Model %q does not set %s, so it starts a thread for each core of the node, whatever the limit", m.Name, m.ThreadOption())
-		if m.KnowsMachine() {
-			text += fmt.Sprintf(". It needs nodes with %d cores, like the measured one", m.Host.UsableCores())
-		}
-		add("%s.", text)
-	}
 	return list
+}
+
+// threadNotes describe a model whose threads follow from the node and not from its configuration.
+func threadNotes(m tuned.Model) []string {
+	if m.Threads > 0 || m.GPUs() > 0 {
+		return nil
+	}
+	text := fmt.Sprintf("Model %q does not set %s, so it starts a thread for each core of the node, whatever the limit", m.Name, m.ThreadOption())
+	if m.KnowsMachine() {
+		text += fmt.Sprintf(". It needs nodes with %d cores, like the measured one", m.Host.UsableCores())
+	}
+	return []string{text + "."}
 }
 
 // stockNotes describe how a stock Triton treats a model's configuration differently from the

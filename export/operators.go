@@ -17,7 +17,7 @@ import (
 // path to the loader, which does not look in the model's folder. A server that reads an object store
 // puts the files into a temporary folder.
 func (d Deployment) checkOperators() error {
-	for _, m := range d.Models {
+	for _, m := range d.folders() {
 		names := m.Config.GetModelOperations().GetOpLibraryFilename()
 		switch {
 		case len(names) == 0:

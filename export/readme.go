@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 	"text/template"
 
@@ -85,6 +86,7 @@ func (v view) AccessMode() string  { return v.accessMode() }
 func (v view) Repository() string  { return v.repository() }
 func (v view) LoadMinutes() int    { return int(math.Ceil(v.LoadTime.Minutes())) }
 func (v view) Schemes() string     { return strings.Join(v.target.schemes, "://, ") + "://" }
+func (v view) HasOneFolder() bool  { return len(v.folders()) == 1 }
 func (v view) OnObjectStore() bool { return v.Storage.Claim == "" }
 
 // Planned says what a plan promises; "" without a plan.
@@ -140,12 +142,27 @@ func (v view) Rows() []string {
 			case m.Memory > 0:
 				memory = measure.Memory.Format(m.Memory)
 			}
-			rows = append(rows, fmt.Sprintf("| %s | %s on %s | %d × %s | %s | %s | %s | %s |", m.Name, cell(m.Precision), cell(m.Provider), m.Instances,
-				threadsText(m.Threads), m.Load, measure.Throughput.Format(m.Values[measure.Throughput].Value),
-				measure.LatencyP99.Format(m.Values[measure.LatencyP99].Value), memory))
+			setup, instances := setupCells(m)
+			if len(m.Stages) > 0 {
+				setup, instances = "pipeline of the following", ""
+			}
+			rows = append(rows, fmt.Sprintf("| %s | %s | %s | %s | %s | %s | %s |", m.Name, setup, instances, m.Load,
+				measure.Throughput.Format(m.Values[measure.Throughput].Value), measure.LatencyP99.Format(m.Values[measure.LatencyP99].Value), memory))
+			for _, s := range m.Stages {
+				setup, instances := setupCells(s)
+				rows = append(rows, fmt.Sprintf("| %s | %s | %s | from %s | | | in the above |", s.Name, setup, instances, m.Name))
+			}
 		}
 	}
 	return rows
+}
+
+// setupCells are the cells of a model's row about its file and its instances.
+func setupCells(m tuned.Model) (setup, instances string) {
+	if m.IsForeign() {
+		return "backend " + cell(m.Config.GetBackend()), strconv.Itoa(m.Instances)
+	}
+	return fmt.Sprintf("%s on %s", cell(m.Precision), cell(m.Provider)), fmt.Sprintf("%d × %s", m.Instances, threadsText(m.Threads))
 }
 
 // AlertRows returns the thresholds of each model's alerts.

@@ -41,7 +41,7 @@ func (s Server) Alerts() Rules {
 		s.tuned()+" More requests than that wait, or take longer than measured: add a server.")}
 	for _, m := range s.Models {
 		list = append(list,
-			alert(AlertQueue, fmt.Sprintf("%s > %s", m.mean("nv_inference_queue_duration_us"), micros(m.QueueLimit())),
+			alert(AlertQueue, fmt.Sprintf("%s > %s", m.queueTime(), micros(m.QueueLimit())),
 				"requests of "+m.Name+" wait {{ $value | humanize }} µs in the queue of {{ $labels.instance }}",
 				fmt.Sprintf("The mean over %s is above %v, %d × the time at which another server pays off. Add a server, or look for what slows this one.", window, m.QueueLimit(), queueFactor)),
 			alert(AlertP99, fmt.Sprintf("%s > %s", m.percentile("0.99"), micros(m.P99Limit())),

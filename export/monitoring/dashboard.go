@@ -247,7 +247,7 @@ func (m Model) addTo(p *page) {
 	p.add(chart{title: "Requests", about: fmt.Sprintf("A server was tuned for %s requests/s.", number(m.Requests)), unit: "reqps", limit: m.Requests,
 		targets: lines(m.rate(succeeded, instance), perServer)})
 	p.add(chart{title: "Time in the queue", about: "Mean per request.", unit: "µs", limit: inMicros(m.QueueLimit()),
-		targets: lines(m.mean("nv_inference_queue_duration_us", instance), perServer)})
+		targets: lines(m.queueTime(instance), perServer)})
 	p.add(chart{title: "Latency in the server", about: "Percentiles of the last minute. The way from and to the client comes on top.", unit: "µs", limit: inMicros(m.P99Limit()),
 		targets: lines(m.percentile("0.99", instance), perServer+" p99", m.percentile("0.5", instance), perServer+" p50")})
 	p.add(chart{title: "Where the time goes", about: "Mean per request, over all shown servers.", unit: "µs", isStacked: true, targets: lines(

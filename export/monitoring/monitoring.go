@@ -30,6 +30,9 @@ type Model struct {
 	Queue    time.Duration // mean time in the queue at which a further server pays off
 	P99      time.Duration // measured at the client
 	Limit    time.Duration // on the p99, in the question of the campaign; 0: none
+	// Stages are the models that a pipeline calls, in whose queues its requests wait; empty for other models. Their
+	// names have only letters, digits, _ and -
+	Stages []string
 }
 
 // Factors between measured figures and thresholds.
@@ -87,6 +90,20 @@ const (
 // no comparison with NaN holds.
 func (m Model) mean(counter string, more ...string) string {
 	return m.rate(counter, more...) + " / " + m.rate(succeeded, more...)
+}
+
+// queueTime returns the mean time of a request in queues, in microseconds: of a pipeline's, in its own and in those
+// of its stages.
+func (m Model) queueTime(more ...string) string {
+	const waited = "nv_inference_queue_duration_us"
+	if len(m.Stages) == 0 {
+		return m.mean(waited, more...)
+	}
+	sum := func(counter, models string) string {
+		return fmt.Sprintf("sum without (model, %s) (rate(%s{%s}[%s]))", series, counter, strings.Join(append([]string{models}, more...), ","), window)
+	}
+	all := fmt.Sprintf("model=~%q", strings.Join(append([]string{m.Name}, m.Stages...), "|"))
+	return sum(waited, all) + " / " + sum(succeeded, fmt.Sprintf("model=%q", m.Name))
 }
 
 // failures returns failed requests per second for all reasons.

@@ -31,7 +31,7 @@ type Model struct {
 	Runtime       string              // ONNX Runtime build, flavour@version
 	Options       modelconfig.Options // of the configuration's sessions
 	Instances     int
-	Threads       int // per instance; 0: a thread for each core
+	Threads       int // per instance; 0: a thread for each core. Another backend's are not known, and count as 1
 	SHA256        string
 	Operators     []addon.File  // libraries with operators of the model, as they were measured
 	State         verdict.State // state of the results' answer; "" in results without one
@@ -60,6 +60,12 @@ type Model struct {
 	Policies []string
 	// Limits of the question on the model's own figures
 	Limits []search.Constraint
+	// Stages are the models that a pipeline calls, in the profile's order; empty for other models. Each has what
+	// belongs to its folder, and of the figures Calls and the queue time. Precision and Provider of the pipeline are
+	// those of all stages, or "" where they differ.
+	Stages []Model
+	// Calls: of a stage: requests to it for each of the pipeline's
+	Calls float64
 }
 
 // Folder returns the model's deployable folder from `tuner analyze`.
@@ -83,6 +89,9 @@ func (m Model) ownThreads() *modelconfig.Accelerator {
 // sessionThreads returns the number of threads of an instance; 0: one for each core. Operators that
 // run side by side have their own threads. The thread that runs the session belongs to both kinds.
 func (m Model) sessionThreads() int {
+	if m.IsForeign() {
+		return 1
+	}
 	o := m.Options
 	if a := m.ownThreads(); a != nil {
 		n, _ := strconv.Atoi(a.Parameters[provider.Of(a.Name).Threads.Option]) // 0 if it is not set
@@ -113,6 +122,9 @@ func (m Model) LeastGPUs() int { return m.gpusWith(1) }
 // without a list.
 func (m Model) gpusWith(unlisted int) int {
 	n := 0
+	for _, s := range m.Stages {
+		n = max(n, s.gpusWith(unlisted))
+	}
 	for _, g := range m.Config.GetInstanceGroup() {
 		if g.GetKind() != configpb.ModelInstanceGroup_KIND_GPU {
 			continue
@@ -151,13 +163,13 @@ func (m Model) HostPolicies() []string {
 // QueueTime returns the mean queue time of all models' requests at their tuned loads.
 //
 // Each model is weighted by its requests per second, like the autoscaler's metric, which is one
-// mean per server. If requests hardly wait, it returns a share of p99 instead, since a queue within
-// the noise needs no further server.
+// mean per server. So requests to the stages of a pipeline count too. If requests hardly wait, it returns a
+// share of p99 instead, since a queue within the noise needs no further server.
 func QueueTime(models []Model) time.Duration {
 	waited, requests := 0.0, 0.0 // s, and number of requests, per second
 	for _, m := range models {
 		waited += m.RequestRate() * m.queue()
-		requests += m.RequestRate()
+		requests += m.RequestRate() * m.requests()
 	}
 	return seconds(waited / requests).Round(time.Microsecond)
 }
@@ -170,9 +182,9 @@ func (m Model) RequestRate() float64 {
 // queueShare is the share of p99 that is the smallest queue time for which a further server pays off.
 const queueShare = 0.1
 
-// queue returns the mean queue time at the tuned load, and at least the share of p99, in seconds.
+// queue returns the mean time of a client's request in queues at the tuned load, and at least the share of p99, in seconds.
 func (m Model) queue() float64 {
-	return max(m.Values[measure.QueueTime].Value, queueShare*m.Values[measure.LatencyP99].Value)
+	return max(m.waits(), queueShare*m.Values[measure.LatencyP99].Value)
 }
 
 // Queue returns the mean queue time at the tuned load, and at least a share of p99.

@@ -54,8 +54,13 @@ func Read(input string, chosen *Chosen) ([]Model, error) {
 	}
 	for i := range models {
 		models[i].Input = filepath.Clean(input)
-		if err := checkFolder(models[i]); err != nil {
-			return nil, err
+		for k := range models[i].Stages {
+			models[i].Stages[k].Input = models[i].Input
+		}
+		for _, folder := range models[i].Folders() {
+			if err := checkFolder(folder); err != nil {
+				return nil, err
+			}
 		}
 	}
 	return models, nil
@@ -100,30 +105,31 @@ func Parse(path string, text []byte, chosen *Chosen) ([]Model, error) {
 	if d.Best == "" {
 		return nil, exit.With(exit.Infeasible, fmt.Errorf("cannot export %q, since nothing satisfies the constraints: %s", path, d.Summary))
 	}
-	if len(d.Stages) > 0 {
-		return nil, exit.Usagef("cannot export %q: no target takes a pipeline with its stages yet; serve the folder repository beside it", path)
-	}
 	models, err := modelsOf(path, d, repository)
 	return models, exit.With(exit.Usage, err)
 }
 
-// modelOf makes the model of a result of one.
-func modelOf(path string, d result.Result) (Model, error) {
-	if !IsName(d.Model) {
-		return Model{}, fmt.Errorf("%s: model: the name %q cannot be a folder; allowed are letters, digits and _ . - (not first)", path, d.Model)
-	}
+// bestOf returns the best configuration of a result.
+func bestOf(path string, d result.Result) (result.Configuration, error) {
 	i := slices.IndexFunc(d.Configurations, func(c result.Configuration) bool { return c.Name == d.Best })
 	if i < 0 {
-		return Model{}, fmt.Errorf("%s: best: there is no configuration %q", path, d.Best)
+		return result.Configuration{}, fmt.Errorf("%s: best: there is no configuration %q", path, d.Best)
 	}
-	best := d.Configurations[i]
-	m := Model{
-		Name: d.Model, Configuration: best.Name, Precision: best.Setup.Precision, Provider: best.Setup.Provider, Runtime: best.Setup.Runtime,
-		Instances: 1, State: d.Answer.State, Kept: d.Answer.Probability, Mix: d.Mix,
-		Cosine: cosine(d.Variants, best.Setup.Precision, search.Place{Provider: best.Setup.Provider, Runtime: best.Setup.Runtime}),
-	}
-	err := m.pad(best)
+	return d.Configurations[i], nil
+}
+
+// modelOf makes the model of a result of one.
+func modelOf(path string, d result.Result) (Model, error) {
+	best, err := bestOf(path, d)
 	if err != nil {
+		return Model{}, err
+	}
+	m, err := folderOf(path, d, best)
+	if err != nil {
+		return Model{}, err
+	}
+	m.State, m.Kept, m.Mix = d.Answer.State, d.Answer.Probability, d.Mix
+	if err := m.pad(best); err != nil {
 		return Model{}, fmt.Errorf("%s: padding: %w", path, err)
 	}
 	for _, c := range d.Goal.Constraints {
@@ -134,12 +140,28 @@ func modelOf(path string, d result.Result) (Model, error) {
 			m.Limits = append(m.Limits, c)
 		}
 	}
-	if n := best.Setup.Instances; n != nil {
-		m.Instances = max(1, *n)
-	}
 	if best.BestLoad != nil {
 		m.Load = *best.BestLoad
 	}
+	if err := m.addFigures(d, best); err != nil {
+		return Model{}, fmt.Errorf("%s: machine: %w", path, err)
+	}
+	return m, checkFigures(path, m)
+}
+
+// folderOf makes the model of a result with what belongs to its folder, and without load and figures.
+func folderOf(path string, d result.Result, best result.Configuration) (Model, error) {
+	if !IsName(d.Model) {
+		return Model{}, fmt.Errorf("%s: model: the name %q cannot be a folder; allowed are letters, digits and _ . - (not first)", path, d.Model)
+	}
+	m := Model{
+		Name: d.Model, Configuration: best.Name, Precision: best.Setup.Precision, Provider: best.Setup.Provider, Runtime: best.Setup.Runtime, Instances: 1,
+		Cosine: cosine(d.Variants, best.Setup.Precision, search.Place{Provider: best.Setup.Provider, Runtime: best.Setup.Runtime}),
+	}
+	if n := best.Setup.Instances; n != nil {
+		m.Instances = max(1, *n)
+	}
+	var err error
 	if m.Config, err = modelconfig.Parse(path+": config of "+best.Name, []byte(best.Config)); err != nil {
 		return Model{}, err
 	}
@@ -168,10 +190,7 @@ func modelOf(path string, d result.Result) (Model, error) {
 			}
 		}
 	}
-	if err := m.addFigures(d, best); err != nil {
-		return Model{}, fmt.Errorf("%s: machine: %w", path, err)
-	}
-	return m, checkFigures(path, m)
+	return m, nil
 }
 
 // pad replaces the mix of a model by what its clients send.
@@ -269,8 +288,6 @@ func checkFigures(path string, m Model) error {
 	switch {
 	case !IsLoad(m.Load):
 		return fmt.Errorf("%s: best_load of %s: %s is not a load", path, m.Configuration, m.Load)
-	case m.Instances > mostCount || m.Threads > mostCount:
-		return fmt.Errorf("%s: setup of %s: %d instances of %d threads are impossible", path, m.Configuration, m.Instances, m.Threads)
 	case m.GPUs() > mostCount:
 		return fmt.Errorf("%s: config of %s: %d GPUs are impossible", path, m.Configuration, m.GPUs())
 	case m.P99Limit < 0 || m.P99Limit > mostValue:
@@ -279,6 +296,14 @@ func checkFigures(path string, m Model) error {
 		return fmt.Errorf("%s: memory of %s: %g is impossible", path, m.Configuration, m.Memory)
 	case !(rate > 0) || !(p99 > 0):
 		return fmt.Errorf("%s: %s has no throughput and latency_p99 at %s", path, m.Configuration, m.Load)
+	}
+	for _, s := range m.Folders() {
+		if s.Instances > mostCount || s.Threads > mostCount {
+			return fmt.Errorf("%s: setup of %s: %d instances of %d threads are impossible", path, m.Configuration, s.Instances, s.Threads)
+		}
+		if !(s.Calls >= 0 && s.Calls <= mostLoad) || s.Values[measure.QueueTime].Value > mostValue {
+			return fmt.Errorf("%s: explanation of %s: %g calls of stage %q are impossible", path, m.Configuration, s.Calls, s.Name)
+		}
 	}
 	for metric, e := range m.Values {
 		if e.Value < 0 || e.Value > mostValue {

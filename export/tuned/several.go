@@ -17,6 +17,10 @@ import (
 
 // modelsOf returns the models of a result, or its only one.
 func modelsOf(path string, d result.Result, repository string) ([]Model, error) {
+	if len(d.Stages) > 0 {
+		m, err := pipelineOf(path, d, repository)
+		return []Model{m}, err
+	}
 	if len(d.Models) == 0 {
 		m, err := modelOf(path, d)
 		m.Repository = repository
@@ -134,18 +138,20 @@ func Cores(models []Model) int {
 	return sum
 }
 
-// coresOf returns the number of cores for models that were measured together: the threads of all their instances,
+// coresOf returns the number of cores for models that were measured together: the threads of all their instances and of their stages',
 // or the cores that the server used plus one if that is larger. It is at most the number of cores of the measured
 // machine. On GPUs, threads hardly compute, so only the use counts.
 func coresOf(group []Model) int {
 	first, threads := group[0], 0
 	for _, m := range group {
-		switch {
-		case m.GPUs() > 0:
-		case m.Threads == 0 && m.KnowsMachine():
-			return m.Host.UsableCores()
-		default:
-			threads += m.Instances * max(1, m.Threads)
+		for _, c := range m.Computing() {
+			switch {
+			case c.GPUs() > 0:
+			case c.Threads == 0 && c.KnowsMachine():
+				return c.Host.UsableCores()
+			default:
+				threads += c.Instances * max(1, c.Threads)
+			}
 		}
 	}
 	wanted := max(threads, 1+int(math.Ceil(min(first.Values[measure.CPU].Value, mostCount))))

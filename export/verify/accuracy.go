@@ -4,11 +4,13 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"os"
 
 	"tuner/export"
 	"tuner/internal/durable"
 	"tuner/internal/words"
 	"tuner/model/modelconfig"
+	"tuner/model/modelrepo"
 	"tuner/model/onnx"
 	"tuner/model/precision"
 	"tuner/model/precision/recipe"
@@ -31,8 +33,12 @@ type Judge struct {
 // round differently.
 const sameFigure = 1e-3
 
-// Check compares a model's outputs with those of the original.
+// Check compares a model's outputs with those of the original. A model without an ONNX file has the same files as
+// the original.
 func (j Judge) Check(ctx context.Context, m export.ManifestModel, file string) (Status, string, error) {
+	if info, err := os.Stat(file); err == nil && info.IsDir() {
+		return checkFiles(m, file)
+	}
 	exported, err := onnx.Read(file)
 	if err != nil {
 		return Failed, err.Error(), nil
@@ -56,6 +62,18 @@ func (j Judge) Check(ctx context.Context, m export.ManifestModel, file string) (
 		return Skipped, fmt.Sprintf("no campaign in %q to compare with: name its folder with --input", m.Input), nil
 	}
 	return j.compare(ctx, m, *c, exported)
+}
+
+// checkFiles compares the files of a model without an ONNX file with those that were measured.
+func checkFiles(m export.ManifestModel, folder string) (Status, string, error) {
+	source, err := modelrepo.Folder(folder)
+	switch {
+	case err != nil:
+		return "", "", err
+	case source.Digest != m.SHA256:
+		return Failed, fmt.Sprintf("its files are not those that were measured: their digest is %s, and was %s", source.Digest, m.SHA256), nil
+	}
+	return Passed, "its files are those that were measured", nil
 }
 
 // compare runs the original and the exported model on the campaign's data.

@@ -74,7 +74,7 @@ func (v *verifier) job(s subject) runner.Job {
 	}
 	return runner.Job{
 		Pool: "export", Repository: v.repository, Library: s.build.Library, Model: s.reported.Name, Instances: s.instances(v.options.GPUs),
-		MaxBatch: int(s.config.GetMaxBatchSize()), Requests: s.requests,
+		MaxBatch: s.maxBatch(), Requests: s.requests,
 		AnswerSize: modelconfig.AnswerSize(s.config, s.reported.Load.BatchSize), Load: s.reported.Load, Arrivals: s.arrivals, Windows: v.options.Windows, Window: v.options.Window,
 		Percentiles: percentiles,
 	}

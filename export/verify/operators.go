@@ -29,7 +29,11 @@ func (s served) close() {
 // with operators by their paths on the servers. If there are any, it is a copy that names the user's
 // libraries with the same content. Their code runs in the server, so the export's own are not enough.
 func openRepository(dir, repository string, m export.Manifest, libraries addon.Libraries) (served, error) {
-	if !slices.ContainsFunc(m.Models, func(m export.ManifestModel) bool { return len(m.Operators) > 0 }) {
+	var folders []export.ManifestModel
+	for _, model := range m.Models {
+		folders = append(folders, model.Folders()...)
+	}
+	if !slices.ContainsFunc(folders, func(m export.ManifestModel) bool { return len(m.Operators) > 0 }) {
 		return served{dir: repository}, nil
 	}
 	allowed, err := libraries.Files()
@@ -41,7 +45,7 @@ func openRepository(dir, repository string, m export.Manifest, libraries addon.L
 		return served{}, fmt.Errorf("cannot make a folder for the models: %w", err)
 	}
 	s := served{scratch.Dir, scratch}
-	for _, model := range m.Models {
+	for _, model := range folders {
 		paths, missing := matching(model.Operators, allowed.Operators)
 		if len(missing) > 0 {
 			s.close()

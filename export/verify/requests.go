@@ -9,7 +9,6 @@ import (
 	"tuner/export"
 	"tuner/internal/exit"
 	"tuner/measure/arrivals"
-	"tuner/model/modelconfig"
 	"tuner/model/onnx"
 	"tuner/profile"
 	"tuner/profile/campaign"
@@ -19,8 +18,8 @@ import (
 )
 
 // readCampaign reads the campaign of an exported model: in the folder input, or if that is "" in the
-// one that the manifest names. Of a campaign of several models it is the part of this one. It returns nil if
-// the folder has no campaign of the model.
+// one that the manifest names. Of a campaign of several models, or of a stage of a pipeline, it is the part of this
+// one. It returns nil if the folder has no campaign of the model.
 func readCampaign(m export.ManifestModel, input string) (*campaign.Campaign, error) {
 	if input == "" {
 		input = m.Input
@@ -31,7 +30,7 @@ func readCampaign(m export.ManifestModel, input string) (*campaign.Campaign, err
 		return nil, nil
 	case err != nil:
 		return nil, exit.With(exit.Usage, fmt.Errorf("cannot read the campaign in %q: %w", input, err))
-	case len(c.Header.Parts) == 0:
+	case len(c.Header.Parts) == 0, c.Header.IsPipeline() && c.Header.Model == m.Name:
 		return &c, nil
 	}
 	i := slices.IndexFunc(c.Header.Parts, func(p journal.ModelPart) bool { return p.Model == m.Name })
@@ -79,15 +78,16 @@ func arrivalsOf(m export.ManifestModel, c *campaign.Campaign) (pattern arrivals.
 // recordedRequests makes requests for an exported model as its campaign did: in the same shapes, and
 // from the same rows. It returns nil if there is no campaign, or if its rows are not available. Then
 // the reason says why.
-func recordedRequests(m export.ManifestModel, c *campaign.Campaign, model *onnx.Model, config *modelconfig.Config) (requests runner.Requests, reason string, err error) {
+func recordedRequests(m export.ManifestModel, c *campaign.Campaign, s profile.Subject) (requests runner.Requests, reason string, err error) {
 	if c == nil {
 		return nil, "", nil
 	}
-	rows, reason, err := readRows(*c, model)
+	rows, reason, err := readRows(*c, s.Model)
 	if err != nil || reason != "" {
 		return nil, reason, err
 	}
-	requests, err = requestsOf(c.Profile, m, profile.Subject{Model: model, Config: config, Rows: rows})
+	s.Rows = rows
+	requests, err = requestsOf(c.Profile, m, s)
 	return requests, "", err
 }
 

@@ -34,8 +34,8 @@ func newExport(con console) *cobra.Command {
 
 Each export holds the model repository, a README.md with the commands to run, and export.json.
 
-Cores, memory, concurrency and the autoscaler's target follow from the measurements. A result of several models, or several folders,
-become one server with all models. The command contacts no other machine. It writes the whole folder or nothing. 'tuner export verify
+Cores, memory, concurrency and the autoscaler's target follow from the measurements. A result of several models, a pipeline with its
+stages, or several folders become one server with all models. The command contacts no other machine. It writes the whole folder or nothing. 'tuner export verify
 DIR' serves an export here and compares it with its report.`,
 		Example: `  tuner export kubernetes out/minilm -o deploy
   tuner export helm out/minilm out/resnet --name encoders -o deploy

@@ -45,7 +45,7 @@ func newExportVerify(con console) *cobra.Command {
 		Short: "Serve an export here and compare it with its report",
 		Long: `Serves the model repository of an export with the bundled engine. It checks health, metadata, configuration and an inference of every
 model. It measures the throughput at the reported load: more than 10 % below the report is a failure, and so is a missed limit of the
-campaign. Models that were measured together are measured together again. Where another machine, server or ONNX Runtime was measured,
+campaign. Models that were measured together are measured together again. The requests of a pipeline go to the pipeline. Where another machine, server or ONNX Runtime was measured,
 figures are shown and not judged. It compares models in other precisions with the original, on the campaign's own data.`,
 		Example: "  tuner export verify deploy\n  tuner export verify deploy --input out/minilm",
 		Args:    arguments.Usage(cobra.ExactArgs(1)),
