@@ -62,10 +62,11 @@ func Start(ctx context.Context, programs, dir string) (*ControlPlane, error) {
 		return nil, errors.Join(err, c.Close())
 	}
 	controllers := "job-controller,ttl-after-finished-controller,garbage-collector-controller,pod-garbage-collector-controller," +
-		"node-lifecycle-controller,taint-eviction-controller,persistentvolume-binder-controller,namespace-controller,serviceaccount-controller"
+		"node-lifecycle-controller,taint-eviction-controller,persistentvolume-binder-controller,namespace-controller,serviceaccount-controller," +
+		"root-ca-certificate-publisher-controller"
 	for _, args := range [][]string{
 		{"kube-controller-manager", "--kubeconfig=" + c.Kubeconfig, "--controllers=" + controllers, "--leader-elect=false", "--secure-port=0",
-			"--service-account-private-key-file=" + filepath.Join(dir, "sa.key"), "--node-monitor-grace-period=" + nodeGrace.String(), "--node-monitor-period=" + nodePeriod.String()},
+			"--root-ca-file=" + c.authority, "--service-account-private-key-file=" + filepath.Join(dir, "sa.key"), "--node-monitor-grace-period=" + nodeGrace.String(), "--node-monitor-period=" + nodePeriod.String()},
 		{"kube-scheduler", "--kubeconfig=" + c.Kubeconfig, "--leader-elect=false", "--secure-port=0"},
 	} {
 		cmd, err := c.start(args...)
@@ -137,7 +138,8 @@ func (c *ControlPlane) startStore(ctx context.Context) error {
 			"--initial-advertise-peer-urls", c.peers, "--initial-cluster", "default=" + c.peers, "--unsafe-no-fsync", "--log-level", "error"},
 		{"kube-apiserver", "--etcd-servers=" + c.etcd, "--cert-dir=" + in("certs"), "--bind-address=127.0.0.1", "--secure-port=" + port,
 			"--service-cluster-ip-range=10.0.0.0/24", "--authorization-mode=RBAC", "--token-auth-file=" + in("tokens.csv"),
-			"--service-account-issuer=https://localhost", "--service-account-key-file=" + in("sa.key"), "--service-account-signing-key-file=" + in("sa.key"), "--profiling=false"},
+			"--service-account-issuer=https://localhost", "--service-account-key-file=" + in("sa.key"), "--service-account-signing-key-file=" + in("sa.key"), "--profiling=false",
+			"--kubelet-preferred-address-types=InternalIP"},
 	} {
 		cmd, err := c.start(args...)
 		if err != nil {

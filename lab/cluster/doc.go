@@ -5,4 +5,6 @@
 // pod's command in an overlay of this machine's root, pinned to the node's cores, with volumes, the
 // downward API and a token bound to the pod. So the product's code in a pod runs unchanged. There are
 // no images, cgroups or networks of pods. It needs root.
+//
+// TestKubelet has these on a node of its own, with a kubelet, containerd and runc.
 package cluster

@@ -43,7 +43,7 @@ func environment(t *testing.T, name string) string {
 	t.Helper()
 	value := os.Getenv(name)
 	if value == "" {
-		t.Fatalf("%s is not set: run `make cluster-test`", name)
+		t.Fatalf("%s is not set: run this test by its target in lab/Makefile", name)
 	}
 	return value
 }
@@ -322,6 +322,45 @@ func (u *user) await(t *testing.T, what string, is func() bool) {
 	if err := u.Await(t.Context(), longest, what, func(context.Context) bool { return is() }); err != nil {
 		t.Fatalf("%v\n%s", err, u.logs())
 	}
+}
+
+// evict evicts the pod of the user's only campaign, as a drain does.
+func (u *user) evict(t *testing.T) {
+	t.Helper()
+	name := u.states(t)[0].Pod
+	eviction := map[string]any{"apiVersion": "policy/v1", "kind": "Eviction", "metadata": map[string]any{"name": name, "namespace": u.namespace}}
+	if err := u.Create(t.Context(), "/api/v1/namespaces/"+u.namespace+"/pods/"+name+"/eviction", eviction, nil); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// isNotCharged fails the test if a failure counts against an index of the user's jobs.
+func (u *user) isNotCharged(t *testing.T) {
+	t.Helper()
+	var pods struct {
+		Items []pod `json:"items"`
+	}
+	if err := u.Get(t.Context(), "/api/v1/namespaces/"+u.namespace+"/pods", &pods); err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range pods.Items {
+		if n := p.Metadata.Annotations["batch.kubernetes.io/job-index-failure-count"]; n != "0" {
+			t.Errorf("pod %s: %q failures count against its index", p.Metadata.Name, n)
+		}
+	}
+}
+
+// delivered returns how many bytes of its journal an attempt has delivered.
+func (u *user) delivered(t *testing.T, attempt string) int64 {
+	t.Helper()
+	for _, d := range u.deliveries(t) {
+		for _, a := range d.Attempts {
+			if a.UID == attempt {
+				return a.Bytes
+			}
+		}
+	}
+	return 0
 }
 
 // measuring waits until the campaign of a pod has measured something.

@@ -259,11 +259,7 @@ func (g *ground) testEvicted(t *testing.T) {
 	r := u.start(t, "fleet", "run")
 	_, p := u.podOf(t, g.first, g.other)
 	u.measuring(t, p)
-	name := u.states(t)[0].Pod
-	path := "/api/v1/namespaces/" + u.namespace + "/pods/" + name + "/eviction"
-	if err := g.Create(t.Context(), path, map[string]any{"apiVersion": "policy/v1", "kind": "Eviction", "metadata": map[string]any{"name": name, "namespace": u.namespace}}, nil); err != nil {
-		t.Fatal(err)
-	}
+	u.evict(t)
 	<-p.over
 	measured := p.journal()
 	if code := r.wait(t); code != exit.OK {
@@ -271,30 +267,13 @@ func (g *ground) testEvicted(t *testing.T) {
 	}
 	c := u.collected(t).Campaigns[0]
 	if len(c.Discarded) != 1 {
-		t.Errorf("%+v", c)
+		t.Fatalf("%+v", c)
 	}
-	delivered := int64(0)
-	for _, d := range u.deliveries(t) {
-		for _, a := range d.Attempts {
-			if a.UID == c.Discarded[0] {
-				delivered = a.Bytes
-			}
-		}
-	}
+	delivered := u.delivered(t, c.Discarded[0])
 	if whole := int64(strings.LastIndex(measured, "\n") + 1); delivered != whole {
 		t.Errorf("%d bytes of %d were delivered before the end", delivered, whole)
 	}
-	var pods struct {
-		Items []pod `json:"items"`
-	}
-	if err := g.Get(t.Context(), "/api/v1/namespaces/"+u.namespace+"/pods", &pods); err != nil {
-		t.Fatal(err)
-	}
-	for _, p := range pods.Items {
-		if n := p.Metadata.Annotations["batch.kubernetes.io/job-index-failure-count"]; n != "0" {
-			t.Errorf("pod %s: %q failures count against its index", p.Metadata.Name, n)
-		}
-	}
+	u.isNotCharged(t)
 }
 
 // deliveries returns the records of the user's namespace.

@@ -1,0 +1,125 @@
+//go:build cluster
+
+package cluster
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"testing"
+	"time"
+
+	"tuner/fleet/record"
+	"tuner/fleet/results"
+	"tuner/lab/landscape"
+	"tuner/measure"
+	"tuner/search"
+	"tuner/search/plan"
+)
+
+// watched is a campaign whose standing is looked at again and again, as `fleet run` does.
+type watched struct {
+	*plan.Plan
+	price   float64 // of a time in which one inference per second makes one
+	elapsed time.Duration
+	looks   []results.Standing
+}
+
+// segmentEvery is the time between two segments of a worker, and between two looks of `fleet run`.
+const segmentEvery = 30 * time.Second
+
+func (w *watched) Tell(e search.Event) {
+	w.elapsed = e.Elapsed
+	w.Plan.Tell(e)
+}
+
+func (w *watched) Ask() search.Action {
+	if w.elapsed >= time.Duration(len(w.looks)+1)*segmentEvery {
+		w.looks = append(w.looks, w.standing())
+	}
+	return w.Plan.Ask()
+}
+
+// standing has the bounds of the cost as package results computes them from a journal.
+func (w *watched) standing() results.Standing {
+	x := results.Standing{Model: "m", Part: &record.Part{}, Elapsed: w.elapsed, Most: math.Inf(1)}
+	v := w.Verdict()
+	if answer := v.Answer(); answer != nil && v.Nearest == nil {
+		found := answer.Values[measure.Throughput]
+		x.Most, x.Least = w.price/found.Lo, w.price/(found.Hi*(1+v.More))
+	}
+	return x
+}
+
+// at returns the last standing before a time; one that leaves all open before the first look.
+func (w *watched) at(t time.Duration) results.Standing {
+	for i := len(w.looks) - 1; i >= 0; i-- {
+		if w.looks[i].Elapsed <= t {
+			return w.looks[i]
+		}
+	}
+	return results.Standing{Model: "m", Part: &record.Part{}, Most: math.Inf(1)}
+}
+
+// The machine time that early ends save with eight types, which are one simulated machine at eight prices: from 1 to 5 ×, as types of
+// clouds differ. A campaign has the times of the contract's example, and its worker ends with the segment after the decision.
+func TestEarlyEndsSaveMachineTime(t *testing.T) {
+	const types, dearest, budget, first = 8, 5, 10 * time.Minute, 2 * time.Minute
+	var spent, whole time.Duration
+	for _, l := range landscape.Synthetic() {
+		limit := l.Limits()[0]
+		if _, ok := l.Best(limit); !ok {
+			continue
+		}
+		var list []*watched
+		for i := range types {
+			p, err := plan.New("guided", l.Settings(limit, budget, uint64(i)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			w := &watched{Plan: p, price: math.Pow(dearest, float64(i)/(types-1))}
+			l.Run(w, limit, uint64(i), nil)
+			list = append(list, w)
+		}
+		used, ended := endEarly(list, first)
+		if ended[0] {
+			t.Errorf("%s, %s: the best type is ended", l.Name, limit.Name)
+		}
+		all := time.Duration(0)
+		for _, w := range list {
+			all += w.elapsed
+		}
+		t.Logf("%s, %s: %.0f %% of the machine time, ended %v", l.Name, limit.Name, 100*float64(used)/float64(all), ended)
+		spent, whole = spent+used, whole+all
+	}
+	t.Logf("%.0f %% of the machine time of whole campaigns", 100*float64(spent)/float64(whole))
+}
+
+// endEarly lets `fleet run` look at campaigns that run at once. It returns their machine time, and which of them are ended.
+func endEarly(list []*watched, first time.Duration) (used time.Duration, ended []bool) {
+	ends := make([]time.Duration, len(list))
+	ended = make([]bool, len(list))
+	longest := time.Duration(0)
+	for i, w := range list {
+		ends[i], longest = w.elapsed, max(longest, w.elapsed)
+	}
+	for now := segmentEvery; now < longest; now += segmentEvery {
+		var standings []results.Standing
+		for i, w := range list {
+			x := w.at(min(now, ends[i]))
+			if x.Machine = fmt.Sprint(i); ends[i] <= now {
+				x.Part = nil
+			}
+			standings = append(standings, x)
+		}
+		hopeless, _ := results.Hopeless(standings, first)
+		for _, x := range hopeless {
+			i, _ := strconv.Atoi(x.Machine) // it was made of a number
+			ended[i], ends[i] = true, min(ends[i], now+segmentEvery)
+		}
+	}
+	for _, e := range ends {
+		used += e
+	}
+	return used, ended
+}
