@@ -1,6 +1,7 @@
 package sidebyside
 
 import (
+	"cmp"
 	"context"
 	"encoding/csv"
 	"fmt"
@@ -29,10 +30,11 @@ type Analyzer struct {
 	Work    string // folder for the report
 }
 
-// Demand is one load for an analyzer, with zeros as inputs.
+// Demand is one load for an analyzer.
 type Demand struct {
 	Model, Protocol, Address string
 	Window                   time.Duration
+	Data                     string   // file with the inputs, in perf_analyzer's JSON; "": zeros
 	Args                     []string // further ones
 }
 
@@ -45,7 +47,7 @@ func Measure[T any](ctx context.Context, a Analyzer, d Demand, read func(report 
 		return none, fmt.Errorf("cannot remove an earlier report: %w", err)
 	}
 	args := slices.Concat(a.Command[1:], []string{
-		"-m", d.Model, "-i", d.Protocol, "-u", d.Address, "--input-data", "zero", "-f", report, "--verbose-csv",
+		"-m", d.Model, "-i", d.Protocol, "-u", d.Address, "--input-data", cmp.Or(d.Data, "zero"), "-f", report, "--verbose-csv",
 		"-p", strconv.FormatInt(d.Window.Milliseconds(), 10), "-s", "100000", "-r", strconv.Itoa(Windows),
 	}, d.Args)
 	ctx, cancel := context.WithTimeout(ctx, 10*d.Window+time.Minute)
