@@ -8,7 +8,7 @@ import (
 	"tuner/search/standings"
 )
 
-// Span is a range of loads without its ends. A nil end means that there is none.
+// Span is a range of loads without its ends. It is open where an end is nil.
 type Span struct{ After, Before *measure.Load }
 
 // Has reports whether a level lies in the range.
