@@ -15,7 +15,7 @@ import (
 	"tuner/internal/durable"
 )
 
-// turns are what a target has had in all its turns.
+// turns sums up all turns of a target.
 type turns struct {
 	Time       time.Duration // of the wall clock, with one worker process
 	Executions int64

@@ -1,6 +1,6 @@
 // Fuzzing runs the fuzz targets of the repository in turn, always the one that has run least, until
-// each has run for half an hour. A ledger (lab/docs/fuzzing.csv) keeps what each target has had, so
-// that the work of many hours goes on where it stopped, on any machine.
+// each has run for half an hour. A ledger (lab/docs/fuzzing.csv) keeps the time of each target, so
+// that the work of many hours resumes where it stopped, on any machine.
 //
 //	go -C lab run ./fuzzing -for 1h
 package main
@@ -31,7 +31,7 @@ type options struct {
 func main() { program.Main("fuzzing", program.With(define, run)) }
 
 func define(f *program.Flags, o *options) {
-	f.Path(&o.ledger, "ledger", "lab/docs/fuzzing.csv", "file of what each target has had; \"\": none")
+	f.Path(&o.ledger, "ledger", "lab/docs/fuzzing.csv", "file with the time of each target; \"\": none")
 	f.StringVar(&o.names, "run", ".", "regular expression of the targets, as FOLDER.NAME")
 	f.DurationVar(&o.time, "for", time.Hour, "after this time, no turn begins")
 	f.DurationVar(&o.turn, "turn", 5*time.Minute, "time of a target's turn")

@@ -22,7 +22,7 @@ type target struct {
 	function string
 }
 
-// name is what the ledger and -run call the target.
+// name returns the target's name in the ledger and for -run.
 func (t target) name() string { return t.folder + "." + t.function }
 
 var declaration = regexp.MustCompile(`(?m)^func (Fuzz\w+)\(`)
@@ -74,7 +74,7 @@ func (t target) fuzz(ctx context.Context, d time.Duration) (turns, error) {
 // progress is a line of `go test -fuzz` on its course; the last one counts.
 var progress = regexp.MustCompile(`fuzz: elapsed: (\S+), execs: (\d+) .*new interesting: \d+ \(total: (\d+)\)`)
 
-// parseProgress reads what a run says of itself at its end. It is false if the run did not begin.
+// parseProgress reads the last progress that a run reports. It is false if the run did not begin.
 func parseProgress(text string) (got turns, ran bool) {
 	lines := progress.FindAllStringSubmatch(text, -1)
 	if len(lines) == 0 {
