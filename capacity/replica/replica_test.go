@@ -182,8 +182,8 @@ func TestNoPathChangesNothing(t *testing.T) {
 	}
 }
 
-// Without the search's path, it is what engine and clients use beside the instances at the best load, and that of
-// all configurations: 1.8 cores of which 0.6 compute, at 60,000 requests/s, are 20 µs.
+// Without the search's path, the path is the time that engine and clients use beside the instances at the best load,
+// and it is the same for all configurations: 1.8 cores of which 0.6 compute, at 60,000 requests/s, are 20 µs.
 func TestShownPath(t *testing.T) {
 	t.Parallel()
 	r, c := quickResult(1, 1, 1, 8, 64)

@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// Sent is what a list of segments says of one. It has no content, so a list of thousands is small.
+// Sent is an entry in a list of segments. It has no content, so a list of thousands is small.
 type Sent struct {
 	Name string // of its record
 	End  int64  // bytes of the journal up to its end; 0: the list does not say
