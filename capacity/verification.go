@@ -16,7 +16,7 @@ type Verification struct {
 	Rate float64 `json:"rate" jsonschema:"minimum=0"`
 	// time of a batch on one server here, with the others idle, over the plan's
 	Slowness float64 `json:"slowness" jsonschema:"exclusiveMinimum=0"`
-	// time of a request with all servers busy over that of their simulation on shared cores: all its times are
+	// time of a request with all servers busy over that of their simulation on shared cores: its times under load are
 	// multiplied by it too
 	Sharing float64 `json:"sharing" jsonschema:"exclusiveMinimum=0"`
 	// capacity of the servers here together over that of as many replicas, at most 1: rates are multiplied

@@ -14,6 +14,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	"tuner/capacity"
@@ -72,7 +73,7 @@ func Run(ctx context.Context, q capacity.Question, r replica.Replica, s capacity
 	if err != nil {
 		return capacity.Verification{}, err
 	}
-	here = slowed(here, sharing, o)
+	here = shared(here, sharing)
 	v := plannedReplay(q, r, here, piece, o)
 	v.Slowness, v.Sharing = slowness, sharing
 	at := instants(piece.Moments, v.Capacity*float64(o.Engines), thinned(q, v), q.Seed)
@@ -112,6 +113,27 @@ func slowed(r replica.Replica, factor float64, o Options) replica.Replica {
 	c.Threads, c.Cores = max(o.Threads, 1), o.Cores
 	r.Curve = c
 	return r
+}
+
+// shared returns a replica whose servers take longer by a factor while all of them are busy. A lone request takes as
+// long as before: one server was measured alone.
+func shared(here replica.Replica, factor float64) replica.Replica {
+	c := here.Curve
+	times := slices.Clone(c.Crowded)
+	if len(times) == 0 { // of one instance, which no other crowds
+		times = slices.Clone(c.Alone)
+	}
+	for i := range times {
+		times[i] *= factor
+	}
+	if len(c.Crowded) == 0 {
+		c.Alone = times
+	} else {
+		c.Crowded = times
+	}
+	c.Path *= factor
+	here.Curve = c
+	return here
 }
 
 // plannedReplay says what is replayed.

@@ -167,6 +167,28 @@ func TestCapacityOfTheMachine(t *testing.T) {
 	}
 }
 
+// What all servers together take longer is in the simulated rate of all together, and not in a lone request.
+func TestShared(t *testing.T) {
+	t.Parallel()
+	two := queuesim.ServiceCurve{Sizes: []int{1}, Alone: []float64{0.010}, Crowded: []float64{0.011}, Overhead: 0.003, Path: 0.001, Threads: 1}
+	one := two
+	one.Crowded, one.Overhead, one.Path = nil, 0, 0
+	for instances, c := range map[int]queuesim.ServiceCurve{1: one, 2: two} {
+		here := replica.Replica{Rows: 1, Batcher: queuesim.Batcher{Instances: instances, MaxBatch: 1}, Curve: c}
+		o := Options{Engines: 3, Threads: 1, Cores: 2}
+		slow := shared(here, 1.5)
+		if got := together(here, o) / together(slow, o); math.Abs(got-1.5) > 0.02 {
+			t.Errorf("%d instances: all together answer 1/%.3f of the requests, want 1/1.5", instances, got)
+		}
+		lone := func(r replica.Replica) float64 {
+			return new(queuesim.Fleet).Replay(3, queuesim.RoundRobin, r.Batcher, r.Curve, queuesim.Instants{At: []time.Duration{0}}, 2, queuesim.Options{}).P50
+		}
+		if got, want := lone(slow), lone(here); instances > 1 && math.Abs(got/want-1) > 1e-9 {
+			t.Errorf("a lone request takes %g s, and took %g s", got, want)
+		}
+	}
+}
+
 // A fleet that cannot start says why, and impossible replays are refused before that.
 func TestImpossibleReplays(t *testing.T) {
 	t.Parallel()
