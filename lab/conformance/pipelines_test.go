@@ -16,6 +16,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"golang.org/x/sync/errgroup"
@@ -85,6 +86,29 @@ func pipelineConfigs(library string) map[string]string {
 func TestPipelines(t *testing.T) {
 	servers, folder := find(t), t.TempDir()
 	answers := makePipelines(t, folder)
+	repository := writePipelines(t, folder, answers)
+	t.Setenv("LD_PRELOAD", answers.Python)
+	for _, name := range []string{"the engine", "Triton"} {
+		t.Run(name, func(t *testing.T) {
+			start := func() (*peers.Server, error) { return servers.StartTriton(t.Context(), repository) }
+			if name == "the engine" {
+				start = func() (*peers.Server, error) {
+					return servers.StartTuner(t.Context(), environment(t, "TUNER_BINARY"), repository, "--allow-op-library="+answers.Library)
+				}
+			}
+			s, err := start()
+			if err != nil {
+				t.Fatal(err)
+			}
+			stopAtEnd(t, s)
+			askPipelines(t, s, answers)
+		})
+	}
+}
+
+// writePipelines writes the repository with the models that makePipelines has put into a folder.
+func writePipelines(t *testing.T, folder string, answers *answersOf) string {
+	t.Helper()
 	repository := t.TempDir()
 	for name, config := range pipelineConfigs(answers.Library) {
 		file := filepath.Join(folder, name+".onnx")
@@ -106,22 +130,79 @@ func TestPipelines(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	return repository
+}
+
+// tunedProfile is a short campaign of the ensemble. Its result does not matter, only that it is measured with
+// texts, and served right. A server's runner follows.
+const tunedProfile = `pipeline: %q
+output: out
+op_libraries: [%q]
+search: {budget: {time: 2m, trials: 10}, window: 200ms}
+load: {concurrency: [2, 8], inputs: {data: texts.json}}
+models:
+  tokenizer: {space: {intra_op_threads: 1, instance_count: [1, 2]}}
+  minilm: {space: {intra_op_threads: 1, instance_count: [1, 2], max_batch_size: [1, 8]}}
+  normalise: {space: {intra_op_threads: 1, instance_count: 1}}
+`
+
+// TestTunedPipeline tunes the ensemble with its tokenizer, on the engine and on a real Triton. The explanation names
+// the bottleneck, and both servers answer right from the written repository. An export of it carries the library.
+func TestTunedPipeline(t *testing.T) {
+	servers, folder := find(t), t.TempDir()
+	answers := makePipelines(t, folder)
+	repository := writePipelines(t, folder, answers)
+	var rows []map[string][]string
+	for _, s := range answers.Sentences {
+		rows = append(rows, map[string][]string{"text": {s.Text}})
+	}
+	texts, err := json.Marshal(map[string]any{"data": rows})
+	if err != nil {
+		t.Fatal(err)
+	}
 	t.Setenv("LD_PRELOAD", answers.Python)
-	for _, name := range []string{"the engine", "Triton"} {
+	program := environment(t, "TUNER_BINARY")
+	for name, runner := range map[string]string{"the engine": "", "Triton": fmt.Sprintf("runner: {mode: local, server: %q}\n", servers.Triton)} {
 		t.Run(name, func(t *testing.T) {
-			start := func() (*peers.Server, error) { return servers.StartTriton(t.Context(), repository) }
-			if name == "the engine" {
-				start = func() (*peers.Server, error) {
-					return servers.StartTuner(t.Context(), environment(t, "TUNER_BINARY"), repository, "--allow-op-library="+answers.Library)
+			dir := t.TempDir()
+			write(t, filepath.Join(dir, "texts.json"), texts)
+			write(t, filepath.Join(dir, "profile.yaml"), fmt.Appendf(nil, tunedProfile+runner, filepath.Join(repository, "encoder"), answers.Library))
+			runTool(t, dir, program, "profile", "profile.yaml", "--quiet", "--ort-library", servers.ORTLibrary)
+			if text := runTool(t, dir, program, "analyze", "--input", "out", "--explain"); !strings.Contains(text, "ottleneck is minilm") {
+				t.Errorf("the explanation does not name the bottleneck:\n%s", text)
+			}
+			written := filepath.Join(dir, "out", "repository")
+			for _, start := range []func() (*peers.Server, error){
+				func() (*peers.Server, error) { return servers.StartTriton(t.Context(), written) },
+				func() (*peers.Server, error) {
+					return servers.StartTuner(t.Context(), program, written, "--allow-op-library="+answers.Library)
+				},
+			} {
+				s, err := start()
+				if err != nil {
+					t.Fatal(err)
 				}
+				stopAtEnd(t, s)
+				askSentences(t, s, answers)
 			}
-			s, err := start()
-			if err != nil {
-				t.Fatal(err)
+			runTool(t, dir, program, "export", "triton", "--input", "out", "-o", "deploy")
+			carried := filepath.Join(dir, "deploy", "model_repository", "tokenizer", "operators", filepath.Base(answers.Library))
+			if _, err := os.Stat(carried); err != nil {
+				t.Error(err)
 			}
-			stopAtEnd(t, s)
-			askPipelines(t, s, answers)
 		})
+	}
+}
+
+// askSentences asks a server's ensemble for all sentences, half of them over gRPC.
+func askSentences(t *testing.T, s *peers.Server, answers *answersOf) {
+	t.Helper()
+	c, done := newPipelineClient(t, s)
+	defer done()
+	for i, one := range answers.Sentences {
+		if err := c.askSentence(t.Context(), i%2 == 0, one.Text, one.Vector); err != nil {
+			t.Error(err)
+		}
 	}
 }
 
@@ -189,14 +270,8 @@ func sileroFile(t *testing.T) string {
 // askPipelines asks a server by many clients at the same time, half of them over gRPC.
 func askPipelines(t *testing.T, s *peers.Server, answers *answersOf) {
 	t.Helper()
-	connection, err := grpc.NewClient(s.GRPC, grpc.WithTransportCredentials(insecure.NewCredentials()))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer connection.Close()
-	client := &http.Client{Transport: &http.Transport{}}
-	defer client.CloseIdleConnections() // otherwise Triton waits for them at its end
-	c := pipelineClient{server: s, http: client, grpc: pb.NewGRPCInferenceServiceClient(connection)}
+	c, done := newPipelineClient(t, s)
+	defer done()
 	const readers, rounds = 8, 2
 	var group errgroup.Group
 	for k := range readers {
@@ -205,9 +280,8 @@ func askPipelines(t *testing.T, s *peers.Server, answers *answersOf) {
 			for range rounds {
 				for _, i := range r.Perm(len(answers.Sentences)) {
 					one := &answers.Sentences[i]
-					vector, err := c.ask(t.Context(), k%2 == 0, "encoder", sequencePlace{}, pipelineTensor{"text", "BYTES", []int64{1}, []string{one.Text}})
-					if err := errors.Join(err, near(vector, one.Vector)); err != nil {
-						return fmt.Errorf("%q: %w", one.Text, err)
+					if err := c.askSentence(t.Context(), k%2 == 0, one.Text, one.Vector); err != nil {
+						return err
 					}
 				}
 			}
@@ -280,6 +354,29 @@ type pipelineClient struct {
 	server *peers.Server
 	http   *http.Client
 	grpc   pb.GRPCInferenceServiceClient
+}
+
+// newPipelineClient returns a client of a server, and what ends it.
+func newPipelineClient(t *testing.T, s *peers.Server) (c pipelineClient, done func()) {
+	t.Helper()
+	connection, err := grpc.NewClient(s.GRPC, grpc.WithTransportCredentials(insecure.NewCredentials()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	client := &http.Client{Transport: &http.Transport{}}
+	return pipelineClient{server: s, http: client, grpc: pb.NewGRPCInferenceServiceClient(connection)}, func() {
+		client.CloseIdleConnections() // otherwise Triton waits for them at its end
+		_ = connection.Close()        // no request is in flight
+	}
+}
+
+// askSentence asks for a sentence, whose vector must be the right one.
+func (c pipelineClient) askSentence(ctx context.Context, overGRPC bool, text string, right []float64) error {
+	vector, err := c.ask(ctx, overGRPC, "encoder", sequencePlace{}, pipelineTensor{"text", "BYTES", []int64{1}, []string{text}})
+	if err := errors.Join(err, near(vector, right)); err != nil {
+		return fmt.Errorf("%q: %w", text, err)
+	}
+	return nil
 }
 
 // ask returns the elements of the only output, all of FP32.
