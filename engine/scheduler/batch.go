@@ -130,6 +130,24 @@ func (s *Scheduler[T]) rouses(t *Ticket[T]) bool {
 	return s.open == nil || s.open.closed || t.item.Shape != "" || !t.expires.IsZero() || s.queue.rows >= s.awaited
 }
 
+// gatherUntil returns until when the idle instances leave the only batch that is ready, since clients
+// come back that were just answered. Zero: an instance takes what is ready now.
+func (s *Scheduler[T]) gatherUntil(now time.Time) time.Time {
+	if !s.settings.gathers || s.idle == 0 || s.ready.Len() != 1 || s.draining {
+		return time.Time{}
+	}
+	b := s.ready.First()
+	if b != s.open || b.closed {
+		return time.Time{} // it cannot grow, or has a preferred size
+	}
+	at := now.Sub(s.origin)
+	until := s.returns.Wait(b.size+s.queue.rows, s.running, s.settings.largestPreferred(), at)
+	if until <= at {
+		return time.Time{}
+	}
+	return s.origin.Add(until)
+}
+
 // merge joins waiting batches to b, which an instance takes, as InstanceQueue::Dequeue does. It
 // joins the following batches that have waited longer than Delay, as long as they fit. The first
 // batch that does not fit can no longer grow.

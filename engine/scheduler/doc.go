@@ -10,6 +10,7 @@
 // lock. Every event (arrival, idle instance, timer) advances it, so that the same events give the
 // same batches.
 //
-// Two things differ. A request whose timeout is over is answered at once, where Triton may take
-// half a second. A request whose client has gone leaves a waiting batch.
+// Three things differ. A request whose timeout is over is answered at once, where Triton may take
+// half a second. A request whose client has gone leaves a waiting batch. And an idle instance may
+// leave a batch to grow for clients that were just answered (package gathering).
 package scheduler

@@ -4,6 +4,7 @@ import (
 	"sync"
 	"time"
 
+	"tuner/engine/gathering"
 	"tuner/engine/linked"
 )
 
@@ -31,10 +32,14 @@ type Scheduler[T any] struct {
 	ready    linked.List[*batch[T]] // formed and not yet taken, in order
 	formed   int                    // number of requests in them
 	idle     int                    // instances that wait for work
+	due      int                    // ready batches for which no instance has been woken
+	running  int                    // rows in the instances
 	work     *sync.Cond             // a batch is ready, or draining began
 	wake     Wake
 	hold     int // see Settings; 0 once that many requests were queued
 	draining bool
+	returns  gathering.Rule // with instants since origin
+	origin   time.Time
 	// with PreserveOrdering: requests without an answer, in the order in which they joined batches
 	ordered linked.List[*Ticket[T]]
 	spare   []*batch[T] // for reuse
@@ -44,6 +49,7 @@ type Scheduler[T any] struct {
 // ends it.
 func New[T any](set Settings, executors []Executor[T], timer func(call func()) Timer) *Scheduler[T] {
 	s := &Scheduler[T]{instances: len(executors), settings: set.normalised(), hold: set.Hold}
+	s.returns, s.origin = gathering.New(len(executors)), time.Now()
 	s.queue = newQueue[T](s.settings.Levels)
 	s.work = sync.NewCond(&s.mu)
 	s.wake.Timer = timer(s.tick)
@@ -125,6 +131,9 @@ func (s *Scheduler[T]) admit(t *Ticket[T]) error {
 		}
 	}
 	s.queue.push(t)
+	if s.settings.gathers {
+		s.returns.Arrive(t.item.Rows, now.Sub(s.origin))
+	}
 	if s.rouses(t) {
 		s.pump(now)
 	}
@@ -147,7 +156,8 @@ func (s *Scheduler[T]) dispatch(t *Ticket[T]) {
 	b.closed, b.alone = true, true
 	b.add(t)
 	s.formed++
-	s.offer(b)
+	s.ready.Push(&b.place)
+	s.work.Signal()
 }
 
 // join moves t to the open batch.
@@ -159,13 +169,7 @@ func (s *Scheduler[T]) join(t *Ticket[T]) {
 	}
 }
 
-// offer appends b to the list from which the instances take.
-func (s *Scheduler[T]) offer(b *batch[T]) {
-	s.ready.Push(&b.place)
-	s.work.Signal()
-}
-
-// pick removes the first batch from that list.
+// pick removes the first batch from the list from which the instances take.
 func (s *Scheduler[T]) pick() *batch[T] {
 	b := s.ready.Pop()
 	s.formed -= b.tickets.Len()
@@ -192,7 +196,8 @@ func (s *Scheduler[T]) pump(now time.Time) {
 		}
 		s.queue.takeFirst(take, s.join)
 		if s.open.place.In() == nil && take > 0 {
-			s.offer(s.open)
+			s.ready.Push(&s.open.place)
+			s.due++
 		}
 	}
 	if s.queue.len == 0 && s.open != nil && s.open.size == 0 {
@@ -202,7 +207,19 @@ func (s *Scheduler[T]) pump(now time.Time) {
 	if n := s.queue.nearest(); !n.IsZero() && (wake.IsZero() || n.Before(wake)) {
 		wake = n
 	}
+	if until := s.gatherUntil(now); !until.IsZero() {
+		wake = until // where batches gather, nothing else waits for an instant
+	} else {
+		s.rouseInstances()
+	}
 	s.wake.Set(wake, now)
+}
+
+// rouseInstances wakes an instance for each batch that has become ready.
+func (s *Scheduler[T]) rouseInstances() {
+	for s.due = min(s.due, s.ready.Len()); s.due > 0; s.due-- {
+		s.work.Signal()
+	}
 }
 
 // hasSlot reports whether a batch may be formed or grown. Without priorities and queue policies,

@@ -21,8 +21,13 @@ type Settings struct {
 	PolicyOfLevel    map[uint64]Policy // overrides DefaultPolicy
 	// number of queued requests before which a new scheduler forms no batch; 0: none. Tests use it
 	// to know what a batch will hold.
-	Hold               int
+	Hold int
+	// an idle instance may leave a batch to grow for clients that come back (package gathering). It has
+	// an effect if requests are batched, without Delay, priorities and policies: those say how long
+	// requests wait.
+	Gather             bool
 	disablePrefetching bool // derived, see normalised
+	gathers            bool // derived: Gather has an effect
 }
 
 // Policy bounds the queue of one priority level.
@@ -51,6 +56,7 @@ func (s Settings) normalised() Settings {
 	if p.Timeout != 0 || p.AllowOverride || p.MaxQueue != 0 {
 		s.disablePrefetching = true
 	}
+	s.gathers = s.Gather && s.Dynamic && s.largestPreferred() > 1 && s.Delay == 0 && !s.disablePrefetching
 	return s
 }
 

@@ -54,7 +54,7 @@ func TestBatchesAreTritons(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				tc.settings.Dynamic = true
+				tc.settings.Dynamic, tc.settings.Gather = true, true
 				if d := gocmp.Diff(tc.want, play(t, tc.instances, tc.settings, tc.arrivals)); d != "" {
 					t.Errorf("rows of the executions (-Triton +tuner):\n%s", d)
 				}

@@ -11,6 +11,7 @@ type worker[T any] struct {
 	batch *batch[T] // the batch being executed, or the last one
 	items []Item[T]
 	heard []*Ticket[T]
+	began time.Time // when it took the batch
 }
 
 // Binder is an Executor that needs its own operating-system thread, for example to bind it to
@@ -43,7 +44,12 @@ func (s *Scheduler[T]) serve(e Executor[T]) {
 // there will be no more batches.
 func (w *worker[T]) next() bool {
 	w.mu.Lock()
+	now := time.Now()
 	if w.batch != nil {
+		w.running -= w.batch.size
+		if w.settings.gathers {
+			w.returns.Answer(w.batch.size, now.Sub(w.origin), now.Sub(w.began))
+		}
 		for w.batch.tickets.Len() > 0 {
 			w.heard = w.settle(w.batch.tickets.Pop(), nil, w.heard)
 		}
@@ -51,7 +57,7 @@ func (w *worker[T]) next() bool {
 		w.batch = nil
 	}
 	w.idle++
-	w.takeBatch()
+	w.takeBatch(now)
 	w.mu.Unlock()
 
 	announce(w.heard)
@@ -62,21 +68,25 @@ func (w *worker[T]) next() bool {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for w.takeBatch(); w.batch == nil && !w.draining; w.takeBatch() {
+	for w.takeBatch(time.Now()); w.batch == nil && !w.draining; w.takeBatch(time.Now()) {
 		w.work.Wait()
 	}
 	return w.batch != nil
 }
 
-// takeBatch gives the idle instance the next batch, if there is one. It takes a ready batch before
-// it scans the queue. In Triton too, the instance's thread comes before the batcher's, which it has
-// just woken.
-func (w *worker[T]) takeBatch() {
-	now := time.Now()
+// takeBatch gives the idle instance the next batch, if there is one that need not grow. It takes a
+// ready batch before it scans the queue. In Triton too, the instance's thread comes before the
+// batcher's, which it has just woken.
+func (w *worker[T]) takeBatch(now time.Time) {
 	if w.ready.Len() == 0 {
 		w.pump(now)
 	}
 	if w.ready.Len() == 0 {
+		return
+	}
+	if until := w.gatherUntil(now); !until.IsZero() {
+		w.due = 1 // an instance is woken when the wait is over
+		w.wake.Set(until, now)
 		return
 	}
 	w.idle--
@@ -86,6 +96,8 @@ func (w *worker[T]) takeBatch() {
 	if w.open == b {
 		w.open = nil
 	}
-	w.batch = b
+	w.batch, w.began = b, now
+	w.running += b.size
+	w.returns.Take()
 	w.pump(now) // a slot became free
 }

@@ -39,7 +39,7 @@ func NewPool(c *modelconfig.Config, added *state.Spec, instances []Instance, w W
 		p.sequences = newSequences(c, added, instances, w)
 		return p
 	}
-	set := batching.Settings(c)
+	set := p.batching(c)
 	set.Hold = w.Hold
 	var executors []scheduler.Executor[*job]
 	for i := range instances {
@@ -79,8 +79,16 @@ func (p *Pool) IO() modelconfig.ModelIO { return p.instances[0].Session.IO() }
 // Reconfigure changes the batching. That of sequences never changes in a pool.
 func (p *Pool) Reconfigure(c *modelconfig.Config) {
 	if p.scheduler != nil {
-		p.scheduler.Reconfigure(batching.Settings(c))
+		p.scheduler.Reconfigure(p.batching(c))
 	}
+}
+
+// batching returns how the requests of a model of configuration c are batched. Instances that share
+// resources with other models take their batches at once: an idle one may have to wait for a resource.
+func (p *Pool) batching(c *modelconfig.Config) scheduler.Settings {
+	set := batching.Settings(c)
+	set.Gather = p.instances[0].Claim == nil // all instances have one, or none
+	return set
 }
 
 // Retire waits for the last request and frees the sessions.

@@ -115,7 +115,7 @@ var allowed = map[string][]string{
 	// loads of configurations, one after the other: it does not choose configurations
 	"search/tour": {"search/standings", "search", "measure"},
 	// a model of the server: it knows no strategy
-	"search/queuesim": {"measure", "measure/stats"},
+	"search/queuesim": {"measure", "measure/stats", "engine/gathering"}, // one rule of the engine that is pure
 	// what fits: it measures nothing and knows no strategy
 	"search/packing": {"search", "search/queuesim", "measure"},
 	// several models: it knows no strategy of one
@@ -142,6 +142,7 @@ var allowed = map[string][]string{
 	"model/precision/calibrate":  {"model/dataset/elements", "model/onnx"},
 	"model/framework":            {"internal/checksum", "internal/children", "model/dataset/npy", "model/precision/accuracy", "model/onnx"},
 	"engine/alarm":               {},
+	"engine/gathering":           {}, // a rule: it has no clock and no queue
 	"engine/budget":              {},
 	"engine/certificates":        {}, // files for TLS: it knows no listener
 	"engine/classification":      {"engine/budget", "engine/fault", "engine/request", "model/modelconfig"},

@@ -33,6 +33,7 @@ type batcher struct {
 	delay     float64 // s
 	ahead     int     // batches that may be ready
 	mixed     bool    // requests are of several kinds
+	gathers   bool    // idle instances may leave the open batch to grow
 
 	requests []request // all requests since the start
 	head     int       // the first request that is in no batch
@@ -56,6 +57,7 @@ func (b *batcher) reset(c Batcher, mixed bool) {
 		dynamic: c.Dynamic, max: size, preferred: preferred, delay: c.Delay.Seconds(), ahead: 2 * max(c.Instances, 1), mixed: mixed,
 		requests: b.requests[:0], ready: b.ready, wake: math.Inf(1),
 	}
+	b.gathers = c.Dynamic && b.largest() > 1 && c.Delay == 0
 }
 
 // push adds a request that arrives now.
@@ -74,6 +76,12 @@ func (b *batcher) isReady() bool {
 	}
 	return b.ready.len() > 0 || b.forming && b.open.rows > 0
 }
+
+// isGrowing reports whether the only batch that is ready may grow, and may be left to grow.
+func (b *batcher) isGrowing() bool { return b.gathers && b.ready.len() == 0 && b.forming }
+
+// largest returns the largest preferred size, beyond which a batch does not grow.
+func (b *batcher) largest() int { return b.preferred[len(b.preferred)-1] }
 
 // take gives the batch that was ready first to an instance. One must be ready.
 func (b *batcher) take(now float64) batch {
@@ -181,7 +189,7 @@ func (b *batcher) look() outlook {
 	for _, r := range b.requests[b.head:] {
 		size := b.open.rows + o.rows + r.rows
 		if b.open.rows+o.pending > 0 {
-			if size > b.preferred[len(b.preferred)-1] && o.best == 0 {
+			if size > b.largest() && o.best == 0 {
 				o.best, b.open.closed = o.pending, true
 			}
 			if size > b.max {
@@ -224,7 +232,7 @@ func (b *batcher) decide(now float64) (take int, until float64) {
 	case o.best != 0 && !late:
 		b.open.closed = b.open.closed || b.delay == 0
 		return o.best, 0
-	case o.sendNow || size >= b.preferred[len(b.preferred)-1]:
+	case o.sendNow || size >= b.largest():
 		b.open.closed = true
 		return o.pending, 0
 	case late || b.delay == 0:

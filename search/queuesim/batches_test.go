@@ -200,6 +200,11 @@ func TestClosedLoops(t *testing.T) {
 		{"preferred size", Batcher{Instances: 1, MaxBatch: 8, Dynamic: true, Preferred: []int{4}}, overhead(affine(5, 1), 1), clients(8), 4000. / 9, 4, 18},
 		// 3 + 3 fit into 8, 3 + 3 + 3 do not. Each pair of the 6 clients takes 5 + 6 ms.
 		{"client batches are not split", Batcher{Instances: 1, MaxBatch: 8, Dynamic: true}, affine(5, 1), measure.Load{Concurrency: 6, BatchSize: 3}, 6000. / 11, 6, 33},
+		// Of the eight clients, three are in each of two batches. When one ends, two requests wait. After
+		// 0.2 ms its clients come back, and the first of them makes the next batch three. With the
+		// other two it is as before: 3 inferences in 10.2 ms on each instance.
+		{"clients that come back", Batcher{Instances: 2, MaxBatch: 16, Dynamic: true}, overhead(constant(0.010), 0.2), clients(8), 6000. / 10.2, 3,
+			8 * 10.2 / 6},
 		{"the smallest numbers", Batcher{}, constant(0.010), measure.Load{Concurrency: 1}, 100, 1, 10},
 	} {
 		got := Simulate(tc.batcher, tc.curve, tc.load, Options{})

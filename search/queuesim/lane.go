@@ -4,7 +4,9 @@ import (
 	"cmp"
 	"math"
 	"math/rand/v2"
+	"time"
 
+	"tuner/engine/gathering"
 	"tuner/measure"
 )
 
@@ -25,6 +27,8 @@ type lane struct {
 	upcoming int       // arrivals of an open loop that are not yet in due
 	path     path
 	running  []execution
+	returns  gathering.Rule // of the batcher's clients
+	gather   float64        // s, until when idle instances leave the open batch to grow; infinite: they do not
 	tally    tally
 
 	arrivals, service, mixing random
@@ -102,6 +106,7 @@ func (l *lane) reset(b Batcher, c ServiceCurve, seed uint64) {
 	l.due.reset()
 	l.path.reset(c, seed)
 	l.running = l.running[:0]
+	l.returns, l.gather = gathering.New(l.instances), math.Inf(1)
 	l.arrivals.seed(seed, 0)
 	l.service.seed(seed, 1)
 	l.mixing.seed(seed, 2)
@@ -113,8 +118,8 @@ const (
 	nothing event = iota
 	completion
 	sending
-	passing // the path to the server
-	delayOver
+	passing   // the path to the server
+	delayOver // the wait for others, or for clients that come back
 )
 
 // next returns the next event, and the index of the execution for a completion. At the same instant
@@ -133,8 +138,8 @@ func (l *lane) next() (at float64, what event, i int) {
 	if l.path.ends < at {
 		at, what = l.path.ends, passing
 	}
-	if l.batcher.wake < at {
-		at, what = l.batcher.wake, delayOver
+	if wake := min(l.batcher.wake, l.gather); wake < at {
+		at, what = wake, delayOver
 	}
 	return at, what, i
 }
@@ -156,7 +161,7 @@ func (l *lane) handle(what event, i int) {
 		r, work := l.path.pop(l.now)
 		r.kind = l.kind()
 		l.tally.pathed(work)
-		l.batcher.push(r)
+		l.arrive(r)
 	case delayOver:
 		l.batcher.pump(l.now)
 	}
@@ -172,7 +177,7 @@ func (l *lane) send() {
 		l.path.push(a, l.now)
 	} else {
 		for range a.requests {
-			l.batcher.push(request{sent: l.now, at: l.now, rows: a.rows, kind: l.kind()})
+			l.arrive(request{sent: l.now, at: l.now, rows: a.rows, kind: l.kind()})
 			l.dispatch()
 		}
 	}
@@ -219,10 +224,24 @@ func (l *lane) position() float64 {
 	return l.ranks[(l.ranked-1)%len(l.ranks)]
 }
 
+// arrive adds a request that arrives now.
+func (l *lane) arrive(r request) {
+	if l.batcher.gathers {
+		l.returns.Arrive(r.rows, instant(l.now))
+	}
+	l.batcher.push(r)
+}
+
 // dispatch gives ready batches to idle instances.
 func (l *lane) dispatch() {
+	l.gather = math.Inf(1)
 	for len(l.running) < l.instances && l.batcher.isReady() {
+		if until := l.gatherUntil(); until > l.now {
+			l.gather = until
+			return
+		}
 		b := l.batcher.take(l.now)
+		l.returns.Take()
 		factor := l.draw()
 		l.running = append(l.running, execution{
 			batch: b, begin: l.now, left: 1,
@@ -231,6 +250,27 @@ func (l *lane) dispatch() {
 		})
 	}
 }
+
+// gatherUntil returns until when idle instances leave the batch that is ready. Not after now: one takes
+// it now.
+func (l *lane) gatherUntil() float64 {
+	if !l.batcher.isGrowing() {
+		return l.now
+	}
+	running := 0
+	for _, e := range l.running {
+		running += e.rows
+	}
+	at := instant(l.now)
+	until := l.returns.Wait(l.batcher.open.rows+l.batcher.rows, running, l.batcher.largest(), at)
+	if until <= at {
+		return l.now
+	}
+	return until.Seconds()
+}
+
+// instant returns an instant in s as that of a rule.
+func instant(seconds float64) time.Duration { return time.Duration(math.Round(seconds * 1e9)) }
 
 // draw draws the random factor of an execution's time: log-normal with mean 1.
 func (l *lane) draw() float64 {
@@ -278,10 +318,7 @@ func (l *lane) slow(slow float64, busy int) {
 // complete ends an execution. Its clients receive the answer, and in a closed loop send again after
 // the curve's overhead, unless the path includes the overhead.
 func (l *lane) complete(i int) {
-	e := l.running[i]
-	last := len(l.running) - 1
-	l.running[i] = l.running[last]
-	l.running = l.running[:last]
+	e := l.finish(i)
 	answered := l.batcher.requests[e.first:e.end]
 	overhead := l.curve.Overhead
 	if l.path.cost > 0 {
@@ -295,4 +332,16 @@ func (l *lane) complete(i int) {
 	if l.closed {
 		l.due.push(arrival{l.now + overhead, len(answered), answered[0].rows})
 	}
+}
+
+// finish removes an execution that ends now.
+func (l *lane) finish(i int) execution {
+	e := l.running[i]
+	last := len(l.running) - 1
+	l.running[i] = l.running[last]
+	l.running = l.running[:last]
+	if l.batcher.gathers {
+		l.returns.Answer(e.rows, instant(l.now), instant(l.now-e.begin))
+	}
+	return e
 }

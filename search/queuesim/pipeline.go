@@ -171,17 +171,14 @@ func (p *Line) send() {
 // call gives a stage the request that belongs to one of the pipeline.
 func (p *Line) call(stage, of int) {
 	l := p.lanes[stage]
-	l.batcher.push(request{sent: p.now, at: p.now, rows: p.rows, of: of})
+	l.arrive(request{sent: p.now, at: p.now, rows: p.rows, of: of})
 	l.dispatch()
 }
 
 // complete ends an execution of a stage, and passes its answers on.
 func (p *Line) complete(stage, i int) {
 	l := p.lanes[stage]
-	e := l.running[i]
-	last := len(l.running) - 1
-	l.running[i] = l.running[last]
-	l.running = l.running[:last]
+	e := l.finish(i)
 	l.dispatch()
 	answered := 0
 	for _, r := range l.batcher.requests[e.first:e.end] {

@@ -3,7 +3,8 @@
 // guided search uses it as its prediction for a configuration before the measurement.
 //
 // The batcher is Triton's, as engine/scheduler implements it: the same arrivals make the same
-// batches, also of requests of different shapes. Priorities and queue policies are omitted, since a
+// batches, also of requests of different shapes. Both wait for clients that come back by the same rule
+// (engine/gathering). Priorities and queue policies are omitted, since a
 // campaign's load has none. The package measures nothing and does not depend on strategies.
 package queuesim
 

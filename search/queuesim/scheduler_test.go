@@ -127,7 +127,8 @@ func scheduled(t *testing.T, b Batcher, arrivals []arrival, kinds []int) (ran []
 	for range b.Instances {
 		executors = append(executors, noted{begin, &mu, &ran})
 	}
-	s := scheduler.New(scheduler.Settings{Dynamic: b.Dynamic, MaxBatch: b.MaxBatch, Preferred: b.Preferred, Delay: b.Delay}, executors, scheduler.GoTimer)
+	set := scheduler.Settings{Dynamic: b.Dynamic, MaxBatch: b.MaxBatch, Preferred: b.Preferred, Delay: b.Delay, Gather: true}
+	s := scheduler.New(set, executors, scheduler.GoTimer)
 	synctest.Wait()
 	var tickets []*scheduler.Ticket[int]
 	for i, a := range arrivals {
