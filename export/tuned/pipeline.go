@@ -79,27 +79,10 @@ func shownStages(d result.Result) []result.Stage {
 // partOf returns what a result of a pipeline has of the model with an index: of a stage, or of the pipeline, which
 // is the last one. The figures are the pipeline's. The error names a configuration without the model.
 func partOf(d result.Result, i int, model string) (result.Result, error) {
-	pipeline := d.Model
-	d.Model = model
-	if model != pipeline { // what the clients ask and get is the pipeline's
+	if model != d.Model { // what the clients ask and get is the pipeline's
 		d.Mix = nil
 	}
-	d.Variants = slices.DeleteFunc(slices.Clone(d.Variants), func(v result.Variant) bool { return v.Model != model })
-	if d.Origin != nil {
-		origin := *d.Origin
-		origin.Models = slices.DeleteFunc(slices.Clone(origin.Models), func(m result.Model) bool { return m.Model != model })
-		d.Origin = &origin
-	}
-	d.Configurations = slices.Clone(d.Configurations)
-	for k, c := range d.Configurations {
-		if i >= len(c.Models) || c.Models[i].Model != model {
-			return result.Result{}, fmt.Errorf("%s has no configuration of the model %q", c.Name, model)
-		}
-		own := c.Models[i]
-		c.Setup, c.Config, c.Settings, c.Models = own.Setup, own.Config, c.Settings.Of(model), nil
-		d.Configurations[k] = c
-	}
-	return d, nil
+	return folderPart(d, i, model)
 }
 
 // Folders lists the models that a server has in its repository for this one: the stages of a pipeline and then

@@ -53,7 +53,7 @@ func modelsOf(path string, d result.Result, repository string) ([]Model, error) 
 // configuration without the model.
 func alone(d result.Result, i int) (result.Result, error) {
 	model := d.Models[i].Model
-	d.Model, d.Models, d.Mix = model, nil, nil
+	d.Models, d.Mix = nil, nil
 	var own []search.Constraint
 	for _, c := range d.Goal.Constraints {
 		name, of := c.Metric.Split()
@@ -62,6 +62,27 @@ func alone(d result.Result, i int) (result.Result, error) {
 		}
 	}
 	d.Goal.Constraints = own
+	d, err := folderPart(d, i, model)
+	for k := range d.Configurations {
+		c := &d.Configurations[k]
+		if c.BestLoad != nil {
+			load := c.BestLoad.Of(model)
+			c.BestLoad = &load
+		}
+		c.Points = slices.Clone(c.Points)
+		for l := range c.Points {
+			p := &c.Points[l]
+			p.Load, p.Values = p.Load.Of(model), valuesOf(p.Values, model)
+		}
+	}
+	return d, err
+}
+
+// folderPart returns a result with the variants, the origin and the configurations of the model with an index among
+// several on one server: what belongs to its folder in the repository. Loads and figures stay. The error names a
+// configuration without the model.
+func folderPart(d result.Result, i int, model string) (result.Result, error) {
+	d.Model = model
 	d.Variants = slices.DeleteFunc(slices.Clone(d.Variants), func(v result.Variant) bool { return v.Model != model })
 	if d.Origin != nil {
 		origin := *d.Origin
@@ -73,24 +94,11 @@ func alone(d result.Result, i int) (result.Result, error) {
 		if i >= len(c.Models) || c.Models[i].Model != model {
 			return result.Result{}, fmt.Errorf("%s has no configuration of the model %q", c.Name, model)
 		}
-		d.Configurations[k] = configurationOf(c, c.Models[i])
+		own := c.Models[i]
+		c.Setup, c.Config, c.Settings, c.Models = own.Setup, own.Config, c.Settings.Of(model), nil
+		d.Configurations[k] = c
 	}
 	return d, nil
-}
-
-// configurationOf is alone for a configuration.
-func configurationOf(c result.Configuration, own result.Configured) result.Configuration {
-	c.Setup, c.Config, c.Settings, c.Models = own.Setup, own.Config, c.Settings.Of(own.Model), nil
-	if c.BestLoad != nil {
-		load := c.BestLoad.Of(own.Model)
-		c.BestLoad = &load
-	}
-	c.Points = slices.Clone(c.Points)
-	for k := range c.Points {
-		p := &c.Points[k]
-		p.Load, p.Values = p.Load.Of(own.Model), valuesOf(p.Values, own.Model)
-	}
-	return c
 }
 
 // valuesOf returns the figures of one of several models, without its name, beside those of the server.
