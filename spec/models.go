@@ -156,13 +156,7 @@ func (r profileReader) ownModels(section document.Value) {
 		}
 		return true
 	})
-	switch n := len(section.Node.Content) / 2; {
-	case section.Node.Kind != yaml.MappingNode:
-	case n == 0:
-		section.Fail(document.Error{Problem: "has no model", Allowed: "NAME: {model: FILE, load: {request_rate: …}, …}, at least one"})
-	case n > MostModels:
-		section.Fail(document.Error{Problem: fmt.Sprintf("has %d models", n), Allowed: fmt.Sprintf("at most %d", MostModels)})
-	}
+	CheckNumberOfModels(section, "NAME: {model: FILE, load: {request_rate: …}, …}")
 	files := map[string]string{}
 	for _, m := range r.p.Models {
 		if other, twice := files[m.Model.Path]; twice {
@@ -198,6 +192,17 @@ func (r profileReader) ownModel(key, v document.Value) (Profile, bool) {
 	m = m.defaulted()
 	m.Path = fmt.Sprintf("%s: %s.%s", r.p.Path, modelsField, m.Name)
 	return m, true
+}
+
+// CheckNumberOfModels reports a section that has no model, or too many. entry shows the form of a model's entry.
+func CheckNumberOfModels(section document.Value, entry string) {
+	switch n := len(section.Node.Content) / 2; {
+	case section.Node.Kind != yaml.MappingNode:
+	case n == 0:
+		section.Fail(document.Error{Problem: "has no model", Allowed: entry + ", at least one"})
+	case n > MostModels:
+		section.Fail(document.Error{Problem: fmt.Sprintf("has %d models", n), Allowed: fmt.Sprintf("at most %d", MostModels)})
+	}
 }
 
 // IsNameOfSeveral reports whether a key can name one of several models. Another key is a mistake of the file.

@@ -72,13 +72,7 @@ func (r *reader) read() {
 		}
 		return true
 	})
-	switch n := len(section.Node.Content) / 2; {
-	case section.Node.Kind != yaml.MappingNode:
-	case n == 0:
-		section.Fail(document.Error{Problem: "has no model", Allowed: "NAME: {candidate: FILE, load: {request_rate: …}, …}, at least one"})
-	case n > spec.MostModels:
-		section.Fail(document.Error{Problem: fmt.Sprintf("has %d models", n), Allowed: fmt.Sprintf("at most %d", spec.MostModels)})
-	}
+	spec.CheckNumberOfModels(section, "NAME: {candidate: FILE, load: {request_rate: …}, …}")
 	r.checkSides(section)
 	r.checkServers(section)
 	r.checkServer()
