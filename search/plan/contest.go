@@ -65,14 +65,11 @@ func (p *Plan) contestOfLoads(d *decision, choice *verdict.Choice) *contest {
 	return m.weigh()
 }
 
-// contestOfUnseen compares the default with itself under the loads at which it may keep the limits,
-// if it is not likely to at any measured one.
+// contestOfUnseen compares the default with itself under the loads at which it may keep the limits.
+// There must be some (verdict.Verdict.Unseen).
 func (p *Plan) contestOfUnseen(d *decision) *contest {
 	choice, unseen := d.verdict.Default, d.verdict.Unseen
 	m := p.newContest(d, choice)
-	if unseen == nil {
-		return m.weigh()
-	}
 	measured := d.known.Measured()
 	for _, c := range p.at(choice.Cell, slices.Concat(unseen.Levels(p.settings.Space.Load), p.besides(choice.Load.Level()))) {
 		isMeasured := slices.ContainsFunc(measured, func(m posterior.Measured) bool { return m.Is(c) })

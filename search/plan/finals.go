@@ -196,8 +196,10 @@ func (p *Plan) round(d *decision) round {
 // the answer has no gain over it. So another load is measured that may keep them. Each is
 // measured once, so this ends.
 func (p *Plan) comparison(d *decision, base *verdict.Choice) (posterior.Cell, bool) {
-	if unseen := p.contestOfUnseen(d).rivals(0); len(unseen) > 0 {
-		return unseen[0], true
+	if d.verdict.Unseen != nil {
+		if unseen := p.contestOfUnseen(d).rivals(0); len(unseen) > 0 {
+			return unseen[0], true
+		}
 	}
 	return base.Cell, freshOf(d.verdict, base.Candidate) < verdict.Confirmed
 }
