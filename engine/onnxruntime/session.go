@@ -32,7 +32,7 @@ type session struct {
 
 // longRun is the length of a run from which on a lane pays. Go's monitor interrupts a run that it has
 // noticed some 50 times in a few milliseconds. A lane needs two switches of threads instead, 60 to 220 µs
-// here (lab/docs/engine.md). MiniLM with runs of 10 ms gains 3 to 7 % by lanes, and a network of 0.9 ms
+// here (lab/docs/engine.md). MiniLM, 7 ms for one row, gains 1 to 13 % by lanes, and a network of 0.9 ms
 // loses 3 to 16 %. Between these nothing was measured.
 const longRun = time.Millisecond
 
