@@ -77,8 +77,8 @@ func (b *bench) search(ctx context.Context) error {
 // outcome has the answer of a campaign, and its numbers of trials and points.
 type outcome struct {
 	result     analyze.Result
-	candidates int // configurations of the space
-	points     int // configurations with figures
+	candidates int // configurations of the space, without the default
+	points     int // those of them with figures
 	trials     int // with service trials
 }
 
@@ -133,7 +133,7 @@ func (b *bench) read(name string) (outcome, error) {
 	o.candidates, _ = c.Profile.Space(c.Facts).Candidates().Len()
 	o.trials = len(c.Events)
 	for _, config := range o.result.Configs {
-		if len(config.Points) > 0 {
+		if len(config.Points) > 0 && !config.Candidate.IsDefault() {
 			o.points++
 		}
 	}
@@ -154,13 +154,35 @@ func (o outcome) text() string {
 	return text
 }
 
-// bottleneck is the stage that the explanation names; "" without one.
+// bottleneck is the stage that the explanation of the answer names; "" without one.
 func (o outcome) bottleneck() string {
-	if len(o.result.Explanation.Subjects) == 0 {
+	best, _ := o.result.Winner()
+	if len(o.result.Explanation.Subjects) == 0 || o.result.Explanation.Subjects[0].Name != best.Name {
 		return ""
 	}
 	limiting, _ := bottleneck.Limiting(o.result.Explanation.Subjects[0].Stages)
 	return limiting.Model
+}
+
+// near is the share of the best throughput that an answer must reach to be near it.
+const near = 0.95
+
+// nearBest returns the number of configurations without the default that are near the best. Where these are many, any
+// search finds one.
+func nearBest(r analyze.Result) int {
+	var values []float64
+	for _, c := range r.Configs {
+		if c.Best != nil && !c.Candidate.IsDefault() {
+			values = append(values, c.Best.Values[measure.Throughput].Value)
+		}
+	}
+	n := 0
+	for _, v := range values {
+		if v >= near*slices.Max(values) {
+			n++
+		}
+	}
+	return n
 }
 
 // effects returns, for each stage, the ratio of the highest to the lowest throughput that a choice for the stage alone
@@ -228,6 +250,7 @@ func report(server string, found, best outcome, ratio stats.Estimate) string {
 	fmt.Fprintf(&t, "\n### Stages of a pipeline on %s\n\n| by | answer |\n|---|---|\n| search | %s |\n| exhaustive | %s |\n\n", server, found.text(), best.text())
 	fmt.Fprintf(&t, "Throughput of the search's answer over the exhaustive one's, in pairs: **%.3f** (%.3f–%.3f), with %.1f %% of the points.\n",
 		ratio.Value, ratio.Lo, ratio.Hi, 100*float64(found.trials)/float64(best.points))
+	fmt.Fprintf(&t, "By the exhaustive campaign, %d of %d configurations are within %.0f %% of the best.\n", nearBest(best.result), best.points, 100*(1-near))
 	if same := winner(found).Key() == winner(best).Key(); same {
 		t.WriteString("Both are the same configuration.\n")
 	}

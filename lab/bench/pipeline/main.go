@@ -6,9 +6,9 @@
 //   - pairs: measures both answers in alternating pairs, on fresh servers, with `tuner perf` as the client.
 //
 // Requests are texts, which the tokenizer pads to one length. All configurations have one load. The program prints
-// which share of the exhaustive answer's throughput the search reaches with which share of the points. It also prints
-// the bottleneck that each campaign names, and how much the exhaustive throughput depends on each stage. It judges
-// nothing.
+// which share of the exhaustive answer's throughput the search reaches with which share of the points, and how many
+// configurations reach as much. It also prints the bottleneck that each campaign names, and how much the exhaustive
+// throughput depends on each stage. It judges nothing.
 //
 // Each part takes less than five minutes. A campaign that has not ended resumes when its part runs again with a larger
 // -time. Python's onnxruntime-extensions comes from lab/scripts/pipelines.sh, and the real peers from

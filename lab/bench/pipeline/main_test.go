@@ -65,11 +65,20 @@ func TestEffects(t *testing.T) {
 	}
 }
 
+// 96 is within 5 % of 100, and 94 is not. The default does not count.
+func TestNearBest(t *testing.T) {
+	t.Parallel()
+	r := found(map[string]float64{"encoder.instance_count=1": 100, "encoder.instance_count=2": 96, "encoder.instance_count=3": 94, "": 99})
+	if n := nearBest(r); n != 2 {
+		t.Errorf("%d configurations are near the best, want 2", n)
+	}
+}
+
 func TestReport(t *testing.T) {
 	t.Parallel()
 	o := outcome{result: found(map[string]float64{"tokenizer.instance_count=1 encoder.instance_count=1": 50}), candidates: 160, points: 160, trials: 16}
 	text := report(onTriton, o, o, stats.Estimate{Value: 0.98, Lo: 0.95, Hi: 1.01})
-	for _, want := range []string{"**0.980** (0.950–1.010), with 10.0 % of the points", "the same configuration", "1.00 for tokenizer, 1.00 for encoder."} {
+	for _, want := range []string{"**0.980** (0.950–1.010), with 10.0 % of the points", "1 of 160 configurations are within 5 %", "the same configuration", "1.00 for tokenizer, 1.00 for encoder."} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the report lacks %q:\n%s", want, text)
 		}
