@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"strings"
 
 	"tuner/lab/bench/sidebyside"
 	"tuner/measure/stats"
@@ -16,6 +17,9 @@ type comparison struct {
 	Scale  float64               // factor that converts the figure to Unit
 	Goal   string                // of the ratio; "" for none
 }
+
+// kind returns the figure that a line is about: what stands behind the last colon of its name.
+func (c comparison) kind() string { return c.Name[strings.LastIndex(c.Name, ": ")+2:] }
 
 // values lists the figure of both sides, round by round.
 func (c comparison) values() (tuner, triton []float64) {
@@ -63,7 +67,11 @@ func (b *bench) report(title string, list []comparison) error {
 
 func throughput(f figures) float64 { return f.Throughput }
 
+func p50(f figures) float64 { return f.P50 }
+
 func p99(f figures) float64 { return f.P99 }
+
+func p999(f figures) float64 { return f.P999 }
 
 func cpuPerThousand(f figures) float64 { return f.CPU }
 

@@ -90,6 +90,7 @@ type client func(ctx context.Context, s *side) (seen, error)
 type seen struct {
 	Throughput float64 // inferences per second
 	P50, P99   float64 // s, latency of a request
+	P999       float64 // s; 0: perf_analyzer does not tell it
 	// Further figures of perf_analyzer in s, means per request; 0: not requested.
 	Mean   float64 // latency
 	Infer  float64 // compute_infer of the server's statistics

@@ -7,27 +7,44 @@ import (
 	"time"
 
 	"tuner/engine/api"
+	"tuner/lab/bench/sidebyside"
 	"tuner/measure"
+	"tuner/measure/arrivals"
 	"tuner/runner/load"
 	"tuner/runner/wire"
 )
 
-// closedLoop returns tuner's own client: its load generator over gRPC, with a connection for each
-// request in flight. It warms up until the load is steady, and measures a window.
+// closedLoop returns tuner's own client in a closed loop over gRPC.
 func closedLoop(request api.InferRequest, concurrency int, window time.Duration) client {
+	return ownLoad(sidebyside.GRPC, request, measure.Load{Concurrency: concurrency, BatchSize: 1}, window)
+}
+
+// arrivalsSeed is the seed of all open loops, so that both servers get the same arrivals.
+const arrivalsSeed = 1
+
+// ownLoad returns tuner's own client: its load generator, with connections as in a campaign. It warms up
+// until the load is steady, and measures a window. Requests of an open loop arrive as a Poisson process.
+func ownLoad(protocol string, request api.InferRequest, offer measure.Load, window time.Duration) client {
 	return func(ctx context.Context, s *side) (seen, error) {
-		to, err := target(s.server.GRPC, request)
+		to, err := target(protocol, s.address(protocol), request)
 		if err != nil {
 			return seen{}, err
 		}
 		part := load.Part{
-			Load: measure.Load{Concurrency: concurrency, BatchSize: 1},
-			Dial: func(ctx context.Context, _ int) (load.Conn, error) { return to.Dial(ctx, concurrency) },
-			// Each batch size may be slow at its first use, since ONNX Runtime then plans its
-			// memory again.
-			Ramp:     []int{1, 2, 4, 8, 16, 32},
+			Load:     offer,
+			Dial:     func(ctx context.Context, _ int) (load.Conn, error) { return to.Dial(ctx, offer.Concurrency) },
 			WarmUp:   2 * time.Second,
 			Patience: 20 * time.Second,
+		}
+		if offer.RequestRate > 0 {
+			part.Arrivals, err = arrivals.Poisson(offer.RequestRate, arrivalsSeed)
+		} else {
+			// Each batch size may be slow at its first use, since ONNX Runtime then plans its
+			// memory again.
+			part.Ramp = []int{1, 2, 4, 8, 16, 32}
+		}
+		if err != nil {
+			return seen{}, err
 		}
 		result, err := load.Run(ctx, load.Options{Part: part, Windows: load.Windows{
 			Length: func([]time.Duration) time.Duration { return window },
@@ -53,7 +70,8 @@ func tell(windows []measure.Window) (seen, error) {
 	case !ok || !ok50 || !ok99:
 		return seen{}, errors.New("no request was completed")
 	}
-	return seen{Throughput: throughput.Value, P50: p50.Value, P99: p99.Value}, nil
+	longest := m.Latencies().Quantile(0.999)
+	return seen{Throughput: throughput.Value, P50: p50.Value, P99: p99.Value, P999: longest.Seconds()}, nil
 }
 
 // sender sends one request after the other over its own connection. Send returns when the answer is
@@ -82,8 +100,11 @@ func dial(address string, request api.InferRequest) (*grpcSender, error) {
 }
 
 // target returns the target of tuner's requests in a campaign.
-func target(address string, request api.InferRequest) (wire.Target, error) {
+func target(protocol, address string, request api.InferRequest) (wire.Target, error) {
 	t := wire.Target{Options: wire.Options{Address: address, Protocol: wire.GRPC}}
+	if protocol == sidebyside.HTTP {
+		t.Options.Protocol = wire.HTTP
+	}
 	prepared, err := wire.Prepare(t.Options, request, wire.Format{}, nil)
 	t.Requests = []*wire.Prepared{prepared}
 	return t, err
