@@ -12,6 +12,7 @@ import (
 	"syscall"
 	"time"
 
+	"tuner/internal/children"
 	"tuner/lab/process"
 )
 
@@ -63,14 +64,14 @@ func StartServer(ctx context.Context, server []string, repository string, args .
 		"--http-port="+portOf(s.HTTP), "--grpc-port="+portOf(s.GRPC), "--metrics-port="+portOf(s.Metrics))
 	s.cmd = exec.Command(server[0], append(all, args...)...) // not bound to ctx: Stop ends it, and lets it drain
 	s.cmd.Stdout, s.cmd.Stderr = s.output, s.output
-	s.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-	if err := s.cmd.Start(); err != nil {
+	ended, err := children.Start(s.cmd)
+	if err != nil {
 		return nil, fmt.Errorf("cannot start %s: %w", server[0], err)
 	}
 	s.PID = s.cmd.Process.Pid
 	go func() {
 		defer close(s.ended)
-		_ = s.cmd.Wait() // ProcessState has the outcome
+		<-ended // ProcessState has the outcome
 	}()
 	if err := s.awaitReady(ctx); err != nil {
 		if !s.hasEnded() {

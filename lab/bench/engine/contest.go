@@ -29,13 +29,13 @@ func (s *side) address(protocol string) string {
 func (s *side) stop() error { return errors.Join(s.control.Close(), s.server.Stop()) }
 
 // startTuner and startTriton start one server on a repository.
-func (b *bench) startTuner(ctx context.Context, repository string) (*side, error) {
-	server, err := b.peers.StartTuner(ctx, b.tuner, repository)
+func (b *bench) startTuner(ctx context.Context, repository string, args ...string) (*side, error) {
+	server, err := b.peers.StartTuner(ctx, b.tuner, repository, args...)
 	return newSide("tuner", server, err)
 }
 
-func (b *bench) startTriton(ctx context.Context, repository string) (*side, error) {
-	server, err := b.peers.StartTriton(ctx, repository)
+func (b *bench) startTriton(ctx context.Context, repository string, args ...string) (*side, error) {
+	server, err := b.peers.StartTriton(ctx, repository, args...)
 	return newSide("Triton", server, err)
 }
 

@@ -88,7 +88,7 @@ func (b *bench) fresh(ctx context.Context, l launch, o options) ([][]round, erro
 func (b *bench) launchRound(ctx context.Context, repository string, number int, l launch, window time.Duration) ([]round, error) {
 	both := make([]round, len(l.demands))
 	type turn struct {
-		start func(ctx context.Context, repository string) (*side, error)
+		start func(ctx context.Context, repository string, args ...string) (*side, error)
 		into  func(*round) *figures
 	}
 	order := []turn{
@@ -132,7 +132,8 @@ func (b *bench) measureLaunch(ctx context.Context, s *side, l launch, window tim
 		}
 		measured.Memory = float64(use.RSS)
 		all = append(all, measured)
-		fmt.Fprintf(b.messages, "%v: %s, %s: %.2f infer/s, p99 %.2f ms\n", l, s.name, w.name, measured.Throughput, 1e3*measured.P99)
+		fmt.Fprintf(b.messages, "%v: %s, %s: %.2f infer/s, p99 %.2f ms, %.2f rows a batch\n",
+			l, s.name, w.name, measured.Throughput, 1e3*measured.P99, measured.Batch)
 	}
 	return all, nil
 }

@@ -8,6 +8,7 @@
 //   - launches: what do servers do that have just been launched, one at a time?
 //   - grid: how do fresh launches compare from one request in flight to saturation?
 //   - offered: and at requests that arrive at random, at shares of what Triton answers at most?
+//   - large: how fast do tensors of 10 MiB pass, over the wire and in shared memory?
 //
 // Both servers load the same library of ONNX Runtime and the same files, and are measured in turn.
 // The program prints ratios with intervals, and the CPU time that others took from the machine. It
@@ -45,6 +46,7 @@ func benchmarks() sidebyside.Parts[*bench] {
 		{Name: "frontend", Run: (*bench).frontend}, {Name: "latency", Run: (*bench).latency},
 		{Name: "saturation", Run: (*bench).saturation}, {Name: "ranking", Run: (*bench).ranking},
 		{Name: "launches", Run: (*bench).launches}, {Name: "grid", Run: (*bench).grid}, {Name: "offered", Run: (*bench).offered},
+		{Name: "large", Run: (*bench).large},
 	}
 }
 
@@ -68,7 +70,7 @@ func main() {
 func define(f *program.Flags, o *options) {
 	benchmarks().Define(f, &o.what)
 	f.IntVar(&o.rounds, "rounds", 0, "rounds, in each of which both servers are measured; 0: 10, 5 of launches and grid, 3 of offered, and 3 passes of ranking")
-	f.DurationVar(&o.window, "window", 0, "length of a measurement; 0: 1s of frontend and latency, 3s of saturation, 1.5s of ranking, 0.6s of launches and grid, 6s of offered")
+	f.DurationVar(&o.window, "window", 0, "length of a measurement; 0: 1s of frontend, latency and large, 3s of saturation, 1.5s of ranking, 0.6s of launches and grid, 6s of offered")
 	f.Tuner(&o.tuner)
 	f.Existing(&o.models, "models", "models", "folder of the sample models")
 	f.StringVar(&o.record, "record", "", "file for every single figure, in the format that benchstat reads")

@@ -16,7 +16,7 @@ func TestParse(t *testing.T) {
 		want string // of the error; "" for none
 	}{
 		{[]string{"-what", "latency", "-rounds", "3", "-window", "200ms"}, ""},
-		{[]string{"-what", "beauty"}, `-what "beauty": allowed are frontend, latency, saturation, ranking, launches, grid, offered, all`},
+		{[]string{"-what", "beauty"}, `-what "beauty": allowed are frontend, latency, saturation, ranking, launches, grid, offered, large, all`},
 		{[]string{"-rounds", "-1"}, "-rounds -1"},
 		{[]string{"fast"}, `unexpected argument "fast"`},
 		{[]string{"-models", "no-such-folder"}, `cannot find "no-such-folder"`},

@@ -10,12 +10,13 @@ import (
 )
 
 // perfAnalyzer returns the real perf_analyzer in a closed loop as the client. It measures three
-// windows and reports their mean, for any spread, since the rounds show the spread.
-func (b *bench) perfAnalyzer(model, protocol string, concurrency int, window time.Duration) client {
+// windows and reports their mean, for any spread, since the rounds show the spread. args are
+// further options.
+func (b *bench) perfAnalyzer(model, protocol string, concurrency int, window time.Duration, args ...string) client {
 	analyzer := sidebyside.Analyzer{Name: "perf_analyzer", Command: []string{b.peers.PerfAnalyzer}, Work: b.work}
 	return func(ctx context.Context, s *side) (seen, error) {
 		d := sidebyside.Demand{Model: model, Protocol: protocol, Address: s.address(protocol), Window: window,
-			Args: []string{"--concurrency-range", strconv.Itoa(concurrency)}}
+			Args: append([]string{"--concurrency-range", strconv.Itoa(concurrency)}, args...)}
 		return sidebyside.Retry(ctx, b.messages, s.name, func() (seen, error) { return sidebyside.Measure(ctx, analyzer, d, readReport) })
 	}
 }
