@@ -2,6 +2,7 @@ package modelconfig
 
 import (
 	"errors"
+	"path/filepath"
 	"strings"
 
 	"tuner/model/modelconfig/configpb"
@@ -54,8 +55,15 @@ func Complete(c *Config, o CompleteOptions) (*Config, error) {
 	if err := checkPolled(out, o); err != nil {
 		return nil, &PollError{err}
 	}
+	if out.GetEnsembleScheduling() != nil {
+		// as Triton, which finds out whether its models are decoupled: none is, here
+		out.ModelTransactionPolicy = &configpb.ModelTransactionPolicy{}
+	}
 	if out.GetBackend() != Backend && out.GetBackend() != IdentityBackend && out.GetEnsembleScheduling() == nil {
 		return nil, refuse("unable to find backend library for backend '%s', try specifying runtime on the model configuration.", out.GetBackend())
+	}
+	if err := checkRuntime(out); err != nil {
+		return nil, err
 	}
 	if err := completeInstanceGroups(out, o.GPUs); err != nil {
 		return nil, err
@@ -70,6 +78,20 @@ func Complete(c *Config, o CompleteOptions) (*Config, error) {
 		return nil, err
 	}
 	return out, nil
+}
+
+// checkRuntime refuses a model that names another library than its backend's, which could be any code. Here
+// backends are part of the program, so that there is no other one.
+func checkRuntime(c *Config) error {
+	library := c.GetRuntime()
+	switch {
+	case library == "" || library == "libtriton_"+c.GetBackend()+".so":
+		return nil
+	case !filepath.IsLocal(library):
+		return refuse("backend library name '%s' escapes backend directory '%s', for model '%s', check model config runtime field", library, c.GetBackend(), c.GetName())
+	default:
+		return refuse("unable to find backend library '%s' for model '%s', searched: the backends of this program", library, c.GetName())
+	}
 }
 
 // otherBackends has the backends of platforms that are older than the backend field, without ONNX
@@ -140,8 +162,6 @@ func normalize(c *Config) {
 		normalizeSequence(s, c.GetMaxBatchSize())
 	}
 	if c.GetEnsembleScheduling() != nil {
-		// as Triton, which finds out whether its models are decoupled: none is, here
-		c.ModelTransactionPolicy = &configpb.ModelTransactionPolicy{}
 		return
 	}
 	if c.GetOptimization() == nil {

@@ -40,6 +40,9 @@ const pinned = `
 // named is the text that the server fills in.
 const named = `name: "m" platform: "onnxruntime_onnx" backend: "onnxruntime" default_model_filename: "model.onnx"`
 
+// ensembleNamed is an ensemble with all that the server fills in.
+const ensembleNamed = `name: "m" platform: "ensemble" ensemble_scheduling {} version_policy { latest { num_versions: 1 } } `
+
 const addSubIO = `
 	input { name: "x" data_type: TYPE_FP32 dims: 4 } input { name: "y" data_type: TYPE_FP32 dims: 4 }
 	output { name: "sum" data_type: TYPE_FP32 dims: 4 } output { name: "diff" data_type: TYPE_FP32 dims: 4 }`
@@ -165,10 +168,14 @@ func TestCompleteErrors(t *testing.T) {
 		{"preferred", `max_batch_size: 8 dynamic_batching { preferred_batch_size: 16 }`, CompleteOptions{DirName: "m", HasModelFile: true}, true, "dynamic batching preferred size must be <= max batch size for m"},
 		{"no batch dimension", `max_batch_size: 8`, CompleteOptions{DirName: "m", HasModelFile: true, IO: &fixed}, false, "autofill failed for model 'm': model does not support batching while non-zero max_batch_size is specified"},
 		{"no GPU", `instance_group { kind: KIND_GPU }`, CompleteOptions{DirName: "m", HasModelFile: true}, false, "instance group m_0 of model m has kind KIND_GPU but no GPUs are available"},
-		{"GPU id", `instance_group { kind: KIND_GPU gpus: 2 }`, CompleteOptions{DirName: "m", HasModelFile: true, GPUs: 2}, false, "instance group m_0 of model m specifies invalid or unsupported gpu id 2. GPUs of this server are: 0 to 1"},
-		{"GPU id below 0", `instance_group { kind: KIND_GPU gpus: -1 }`, CompleteOptions{DirName: "m", HasModelFile: true, GPUs: 1}, false, "instance group m_0 of model m specifies invalid or unsupported gpu id -1. GPUs of this server are: 0 to 0"},
+		{"GPU id", `instance_group { kind: KIND_GPU gpus: 2 }`, CompleteOptions{DirName: "m", HasModelFile: true, GPUs: 2}, false, "instance group m_0 of model m specifies invalid or unsupported gpu id 2. GPUs with at least the minimum required CUDA compute compatibility of 6.000000 are: 0, 1"},
+		{"GPU id without GPUs", `instance_group { kind: KIND_GPU gpus: 0 }`, CompleteOptions{DirName: "m", HasModelFile: true}, false, "instance group m_0 of model m specifies invalid or unsupported gpu id 0. GPUs with at least the minimum required CUDA compute compatibility of 6.000000 are: "},
+		{"GPU id below 0", `instance_group { kind: KIND_GPU gpus: -1 }`, CompleteOptions{DirName: "m", HasModelFile: true, GPUs: 1}, false, "instance group m_0 of model m specifies invalid or unsupported gpu id -1. GPUs with at least the minimum required CUDA compute compatibility of 6.000000 are: 0"},
 		{"another backend", `backend: "python"`, CompleteOptions{DirName: "m", HasModelFile: true}, false, "unable to find backend library for backend 'python', try specifying runtime on the model configuration."},
 		{"another platform", `platform: "tensorflow_graphdef"`, CompleteOptions{DirName: "m", HasModelFile: true}, false, "unable to find backend library for backend 'tensorflow', try specifying runtime on the model configuration."},
+		{"another library", `runtime: "libtriton_pytorch.so"`, CompleteOptions{DirName: "m", HasModelFile: true}, false, "unable to find backend library 'libtriton_pytorch.so' for model 'm', searched: the backends of this program"},
+		{"a library elsewhere", `runtime: "../lib/libtriton_onnxruntime.so"`, CompleteOptions{DirName: "m", HasModelFile: true}, false, "backend library name '../lib/libtriton_onnxruntime.so' escapes backend directory 'onnxruntime', for model 'm', check model config runtime field"},
+		{"ensemble with a cache", `platform: "ensemble" ensemble_scheduling {} response_cache { enable: true } model_transaction_policy { decoupled: true }`, CompleteOptions{DirName: "m"}, true, "Response Cache does not currently support model m with 'decoupled' transaction policy. Please disable the response cache."},
 		{"too many instances", `instance_group { count: 2000000000 }`, CompleteOptions{DirName: "m", HasModelFile: true}, false, "instance group m_0 of model m has count 2000000000; this engine makes 1024 instances at most"},
 		{"too many in groups", strings.Repeat(`instance_group { count: 1024 } `, 9), CompleteOptions{DirName: "m", HasModelFile: true}, false, "the instance groups of model m have 9216 instances; this engine makes 8192 at most for a model"},
 		{"too many priorities", `dynamic_batching { priority_levels: 18446744073709551615 default_priority_level: 1 }`, CompleteOptions{DirName: "m", HasModelFile: true}, true, "dynamic batching has 18446744073709551615 priority levels for m; this engine has 65536 at most"},
@@ -209,7 +216,10 @@ func TestValidate(t *testing.T) {
 		{"CPU with GPUs", named + pinned + `instance_group { name: "g" kind: KIND_CPU gpus: 0 count: 1 }`, "instance group g of model m has kind KIND_CPU but specifies one or more GPUs"},
 		{"profile", named + pinned + `instance_group { name: "g" kind: KIND_CPU count: 1 profile: "0" }`, "instance group g of model m and platform onnxruntime_onnxspecifies profile field which is only supported for TensorRT models"},
 		{"kind not resolved", named + pinned + `instance_group { name: "g" count: 1 }`, "instance group g of model m has unexpected kind KIND_AUTO"},
-		{"ensemble with groups", `name: "m" platform: "ensemble" ensemble_scheduling {}` + pinned + defaultGroup, "ensemble m must not have instance_group, optimization or model_warmup: they belong to its models"},
+		{"ensemble with a backend", ensembleNamed + `backend: "onnxruntime"`, "Ensemble model 'm' must have platform type 'ensemble' and empty backend type"},
+		{"ensemble with groups", ensembleNamed + defaultGroup, "instance group should not be specified for ensemble 'm'"},
+		{"ensemble with optimization", ensembleNamed + `optimization {}`, "optimization should not be specified for ensemble 'm'"},
+		{"ensemble with a warm-up", ensembleNamed + `model_warmup {}`, "model_warmup can not be specified for ensemble 'm'"},
 		{"no dims", base + `input { name: "x" data_type: TYPE_FP32 }`, "model input 'x' must specify 'dims' for m"},
 		{"no name", base + `output { data_type: TYPE_FP32 dims: 1 }`, "model output must specify 'name' for m"},
 		{"twice", base + `input { name: "x" data_type: TYPE_FP32 dims: 1 } input { name: "x" data_type: TYPE_FP32 dims: 1 }`, "model input 'x' is specified twice for m"},

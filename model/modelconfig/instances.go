@@ -3,6 +3,7 @@ package modelconfig
 import (
 	"slices"
 	"strconv"
+	"strings"
 
 	"tuner/model/modelconfig/configpb"
 )
@@ -75,21 +76,31 @@ func defaultCount(c *Config, kind configpb.ModelInstanceGroup_Kind) int32 {
 	return 1
 }
 
-// checkGPUs refuses GPUs that the server does not have.
+// checkGPUs refuses GPUs that the server does not have. Texts are Triton's, which names its least compute
+// capability. ONNX Runtime's builds for CUDA need no less.
 func checkGPUs(model string, g *configpb.ModelInstanceGroup, gpus int) error {
 	if g.GetKind() != configpb.ModelInstanceGroup_KIND_GPU {
 		return nil
 	}
-	if gpus == 0 {
+	if len(g.GetGpus()) == 0 {
 		return refuse("instance group %s of model %s has kind KIND_GPU but no GPUs are available", g.GetName(), model)
 	}
 	for _, id := range g.GetGpus() {
 		if id < 0 || int(id) >= gpus {
-			return refuse("instance group %s of model %s specifies invalid or unsupported gpu id %d. GPUs of this server are: 0 to %d",
-				g.GetName(), model, id, gpus-1)
+			return refuse("instance group %s of model %s specifies invalid or unsupported gpu id %d. GPUs with at least the minimum required CUDA compute compatibility of 6.000000 are: %s",
+				g.GetName(), model, id, idsBelow(gpus))
 		}
 	}
 	return nil
+}
+
+// idsBelow lists the ids of GPUs, which begin at 0.
+func idsBelow(gpus int) string {
+	ids := make([]string, gpus)
+	for id := range ids {
+		ids[id] = strconv.Itoa(id)
+	}
+	return strings.Join(ids, ", ")
 }
 
 // checkInstanceGroups makes the checks that do not depend on the server's GPUs.

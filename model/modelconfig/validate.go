@@ -46,13 +46,17 @@ func checkBackend(c *Config) error {
 	case c.GetBackend() == "" && !ensemble:
 		return refuse("unexpected platform type '%s' for %s", c.GetPlatform(), c.GetName())
 	case c.GetBackend() != "" && ensemble:
-		return refuse("ensemble model '%s' must have platform '%s' and no backend", c.GetName(), ensemblePlatform)
+		return refuse("Ensemble model '%s' must have platform type '%s' and empty backend type", c.GetName(), ensemblePlatform)
 	case c.GetBackend() == Backend && c.GetPlatform() != Platform:
 		return refuse("unexpected 'platform' and 'backend' pair, got:%s, %s", c.GetPlatform(), c.GetBackend())
 	case ensemble && c.GetEnsembleScheduling() == nil:
 		return refuse("ensemble scheduling must be set for ensemble %s whose platform is %s", c.GetName(), ensemblePlatform)
-	case ensemble && (len(c.GetInstanceGroup()) > 0 || c.GetOptimization() != nil || len(c.GetModelWarmup()) > 0):
-		return refuse("ensemble %s must not have instance_group, optimization or model_warmup: they belong to its models", c.GetName())
+	case ensemble && len(c.GetInstanceGroup()) > 0:
+		return refuse("instance group should not be specified for ensemble '%s'", c.GetName())
+	case ensemble && c.GetOptimization() != nil:
+		return refuse("optimization should not be specified for ensemble '%s'", c.GetName())
+	case ensemble && len(c.GetModelWarmup()) > 0:
+		return refuse("model_warmup can not be specified for ensemble '%s'", c.GetName())
 	case !ensemble && c.GetEnsembleScheduling() != nil:
 		return refuse("ensemble scheduling cannot be set for model '%s' whose platform is not %s", c.GetName(), ensemblePlatform)
 	}
