@@ -242,13 +242,6 @@ func (o *Options) IsExplicit() bool { return strings.EqualFold(o.controlMode, "e
 // ExitTime returns the time for which the server waits for requests when it is asked to end.
 func (o *Options) ExitTime() time.Duration { return time.Duration(o.exitTimeout) * time.Second }
 
-// WarnOfIgnored logs a warning for options without a meaning for this engine.
-func (o *Options) WarnOfIgnored(log *slog.Logger) {
-	for _, name := range o.unsupported.ignored() {
-		log.Warn("option ignored: it has no effect on this engine", "option", name)
-	}
-}
-
 // Engine makes the options of the engine, without its backend.
 func (o *Options) Engine(log *slog.Logger, figures metrics.Options) (engine.Options, error) {
 	backend, err := o.backend(log)

@@ -1,6 +1,8 @@
 package flags
 
 import (
+	"bytes"
+	"encoding/json"
 	"fmt"
 	"io"
 	"log/slog"
@@ -245,6 +247,40 @@ func TestMetricsConfig(t *testing.T) {
 	}
 }
 
+// Old options get tritonserver's warnings.
+func TestDeprecatedOptions(t *testing.T) {
+	t.Parallel()
+	for args, want := range map[string][]string{
+		"--disable-auto-complete-config --cache-config=local,size=1": nil,
+		"--strict-model-config=true":                                 {"Warning: '--strict-model-config' has been deprecated! Please use '--disable-auto-complete-config' instead."},
+		"--disable-auto-complete-config --strict-model-config=false": {
+			"Warning: '--strict-model-config' has been deprecated! Please use '--disable-auto-complete-config' instead.",
+			"Warning: Overriding deprecated '--strict-model-config' from False to True in favor of '--disable-auto-complete-config'!",
+		},
+		"--response-cache-byte-size=7": {"Warning: '--response-cache-byte-size' has been deprecated! This will default to the 'local' cache implementation with the provided byte size for its config. " +
+			"Please use '--cache-config' instead. The equivalent --cache-config CLI args would be: '--cache-config=local,size=7'"},
+		"--trace-rate=5": {"Warning: '--trace-rate' has been deprecated and will be removed in future releases. Please use '--trace-config rate=<rate value> instead."},
+	} {
+		o, _, err := parse(t, strings.Fields(args)...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var log bytes.Buffer
+		o.Warn(slog.New(slog.NewJSONHandler(&log, nil)))
+		var got []string
+		for line := range strings.Lines(log.String()) {
+			var entry struct{ Msg string }
+			if err := json.Unmarshal([]byte(line), &entry); err != nil {
+				t.Fatal(err)
+			}
+			got = append(got, entry.Msg)
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s:\n%s", args, diff)
+		}
+	}
+}
+
 func TestResponseCache(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]struct {
@@ -266,6 +302,8 @@ func TestResponseCache(t *testing.T) {
 		"--cache-config=local,=1":                                  {0, "option format"},
 		"--cache-config=redis,host=db":                             {0, "only the cache local"},
 		"--cache-config=local,size=1 --response-cache-byte-size=1": {0, "Incompatible flags"},
+		"--cache-config=local,size=1 --cache-config=redis,k=v":     {0, "found multiple cache configurations, but only a single cache is currently supported"},
+		"--cache-config=local,size=1 --cache-config=local,size=2":  {2, ""},
 	} {
 		o, _, err := parse(t, strings.Fields(text)...)
 		if err != nil {

@@ -164,6 +164,8 @@ func (o *Options) responseCache() (int64, error) {
 			return 0, exit.Usagef("No cache specified. --cache-config option format is <cache name>,<setting>=<value>. Got %s", entry)
 		case key == "" || value == "":
 			return 0, exit.Usagef("--cache-config option format is '<cache name>,<setting>=<value>'. Got %s", entry)
+		case slices.ContainsFunc(o.cacheConfig, func(other string) bool { return !strings.HasPrefix(other, cache+",") }):
+			return 0, exit.Usagef("found multiple cache configurations, but only a single cache is currently supported")
 		case cache != "local" || key != "size":
 			return 0, exit.Usagef("--cache-config=%s is not supported: there is only the cache local, and its setting size", entry)
 		}

@@ -62,7 +62,7 @@ func RunWith(ctx context.Context, messages io.Writer, o *flags.Options, wrap fun
 		return err
 	}
 	log := logs.Logger()
-	o.WarnOfIgnored(log)
+	o.Warn(log)
 	listeners, err := o.Frontends(log, clientMemory(usable))
 	if err != nil {
 		return err
