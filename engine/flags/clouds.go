@@ -83,7 +83,7 @@ func (c *cloudOptions) clouds(address string) (clouds []frontends.Cloud, err err
 		if err != nil {
 			return nil, exit.With(exit.Usage, err)
 		}
-		clouds = append(clouds, frontends.Cloud{Listen: sageMaker, Title: "Sagemaker HTTPService", Routes: routes})
+		clouds = append(clouds, frontends.Cloud{Listen: sageMaker, Name: "Sagemaker", Routes: routes})
 	}
 	if vertexAI.Enabled {
 		routes, err := vertexai.New(c.environment)
@@ -91,7 +91,7 @@ func (c *cloudOptions) clouds(address string) (clouds []frontends.Cloud, err err
 			return nil, exit.With(exit.Usage, err)
 		}
 		clouds = append(clouds, frontends.Cloud{
-			Listen: vertexAI, Title: "Vertex AI HTTPService", Routes: routes,
+			Listen: vertexAI, Name: "Vertex AI", Routes: routes,
 			Loaded: func(ready []api.IndexEntry) error { return routes.SetModel(c.defaultModel, ready) },
 		})
 	}

@@ -11,7 +11,7 @@ import (
 // Cloud is a listener on which a cloud calls Triton's inference under its own paths.
 type Cloud struct {
 	Listen
-	Title  string // name in the start line
+	Name   string // in messages
 	Routes rest.Dialect
 	Loaded func(ready []api.IndexEntry) error // called once the models are loaded; nil: not called
 }

@@ -48,8 +48,8 @@ func TestClouds(t *testing.T) {
 	ports := [2]int{free(t), free(t)}
 	f, err := frontends.Open(s, frontends.Options{
 		Clouds: []frontends.Cloud{
-			{Listen: on(ports[0]), Title: "SageMaker", Routes: amazon},
-			{Listen: on(ports[1]), Title: "Vertex AI", Routes: google, Loaded: func(ready []api.IndexEntry) error { return google.SetModel("", ready) }},
+			{Listen: on(ports[0]), Name: "SageMaker", Routes: amazon},
+			{Listen: on(ports[1]), Name: "Vertex AI", Routes: google, Loaded: func(ready []api.IndexEntry) error { return google.SetModel("", ready) }},
 		},
 		REST: rest.Options{Log: log, Restricted: api.Restrictions{api.CategoryModelRepository: {Header: "k", Value: "v"}}}, Log: log,
 	})

@@ -91,17 +91,17 @@ func Open(s *engine.Server, o Options) (*Frontends, error) {
 	}
 	f.room.left.Store(connectionsOf(descriptors(), 3+len(o.Clouds)))
 	errs := []error{
-		f.open(o.GRPC, "GRPCInferenceService", &f.addresses.GRPC, g.Serve, g.Shutdown),
-		f.open(o.HTTP, "HTTPService", &f.addresses.HTTP, r.Serve, r.Shutdown),
+		f.open(o.GRPC, "GRPC", "GRPCInferenceService", &f.addresses.GRPC, g.Serve, g.Shutdown),
+		f.open(o.HTTP, "HTTP", "HTTPService", &f.addresses.HTTP, r.Serve, r.Shutdown),
 	}
 	for _, c := range o.Clouds {
 		cloud := o.REST
 		cloud.Dialect, cloud.Metrics = c.Routes, pageOf(m.Handler)
 		r, address := rest.New(s, cloud), ""
 		f.drain = append(f.drain, r.Drain)
-		errs = append(errs, f.open(c.Listen, c.Title, &address, r.Serve, r.Shutdown))
+		errs = append(errs, f.open(c.Listen, c.Name, c.Name+" HTTPService", &address, r.Serve, r.Shutdown))
 	}
-	errs = append(errs, f.open(o.Metrics, "Metrics Service", &f.addresses.Metrics, m.Serve, m.Shutdown))
+	errs = append(errs, f.open(o.Metrics, "Metrics", "Metrics Service", &f.addresses.Metrics, m.Serve, m.Shutdown))
 	if err := errors.Join(errs...); err != nil {
 		for _, one := range f.all {
 			_ = one.listener.Close() // the first error matters
@@ -111,17 +111,19 @@ func Open(s *engine.Server, o Options) (*Frontends, error) {
 	return f, nil
 }
 
-func (f *Frontends) open(at Listen, title string, address *string, serve func(net.Listener) error, shutdown func(context.Context) error) error {
+// open opens a listener. Its errors name the service as tritonserver's do.
+func (f *Frontends) open(at Listen, service, title string, address *string, serve func(net.Listener) error, shutdown func(context.Context) error) error {
 	if !at.Enabled {
 		return nil
 	}
-	l, err := net.Listen("tcp", net.JoinHostPort(at.Address, strconv.Itoa(at.Port)))
+	host := net.JoinHostPort(at.Address, strconv.Itoa(at.Port))
+	l, err := net.Listen("tcp", host)
 	if errors.Is(err, syscall.EADDRINUSE) {
-		return fmt.Errorf("cannot start %s: port %d on %s is in use: end the process that uses it, or choose another port with --%s (0: any free one)",
-			title, at.Port, at.Address, at.Flag)
+		return fmt.Errorf("failed to start %s service: Unavailable - Socket '%s' already in use: end the process that uses it, or choose another port with --%s (0: any free one)",
+			service, host, at.Flag)
 	}
 	if err != nil {
-		return fmt.Errorf("cannot start %s: %w", title, err)
+		return fmt.Errorf("failed to start %s service: %w", service, err)
 	}
 	*address = l.Addr().String()
 	l = newListener(l, &f.room, f.log)

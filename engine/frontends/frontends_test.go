@@ -57,7 +57,7 @@ func TestPortInUse(t *testing.T) {
 		GRPC: frontends.Listen{Enabled: true, Address: "127.0.0.1", Port: port, Flag: "grpc-port"},
 		Log:  slog.New(slog.DiscardHandler),
 	})
-	want := "cannot start GRPCInferenceService: port " + strconv.Itoa(port) + " on 127.0.0.1 is in use: end the process that uses it, or choose another port with --grpc-port (0: any free one)"
+	want := "failed to start GRPC service: Unavailable - Socket '127.0.0.1:" + strconv.Itoa(port) + "' already in use: end the process that uses it, or choose another port with --grpc-port (0: any free one)"
 	if err == nil || err.Error() != want {
 		t.Errorf("got %v\nwant %s", err, want)
 	}

@@ -113,5 +113,5 @@ func TestPortInUse(t *testing.T) {
 	}
 	p := w.run(exit.Usage, "serve", "--model-repository", repository, "--http-address=127.0.0.1", "--http-port="+port,
 		"--grpc-address=127.0.0.1", "--grpc-port=0", "--metrics-address=127.0.0.1", "--metrics-port=0")
-	expect(t, p.stderr.String(), "port "+port+" on 127.0.0.1 is in use", "choose another port with --http-port (0: any free one)")
+	expect(t, p.stderr.String(), "failed to start HTTP service: Unavailable - Socket '127.0.0.1:"+port+"' already in use", "choose another port with --http-port (0: any free one)")
 }
