@@ -173,7 +173,7 @@ func (p *traceParser) setOTLP(setting, value string) (err error) {
 		p.otlp.Batch, err = numberFrom(value, 1, mostSpans)
 	case spanDelay:
 		var n int
-		n, err = numberFrom(value, 1, longestSpanDelay)
+		n, err = numberFrom(value, 0, longestSpanDelay)
 		p.otlp.Delay = time.Duration(n) * time.Millisecond
 	default:
 		p.ignore(trace.ModeOpenTelemetry.String(), setting)

@@ -66,6 +66,9 @@ func TestOpenTelemetry(t *testing.T) {
 	if diff := cmp.Diff(shown, config); diff != "" {
 		t.Error(diff)
 	}
+	if _, options, err := tracing("--trace-config=mode=opentelemetry", "--trace-config=opentelemetry,bsp_schedule_delay=0"); err != nil || options.Delay != 0 {
+		t.Errorf("no delay: got %v, %v", options.Delay, err)
+	}
 	t.Setenv("OTEL_BSP_SCHEDULE_DELAY", "soon")
 	if _, _, err := tracing("--trace-config=mode=opentelemetry"); err == nil || !strings.Contains(err.Error(), "OTEL_BSP_SCHEDULE_DELAY=soon") {
 		t.Errorf("got %v", err)
@@ -108,7 +111,7 @@ func FuzzTraceConfig(f *testing.F) {
 			return
 		}
 		o := p.otlp
-		if p.config.Count < -1 || p.config.Mode == trace.ModeOpenTelemetry && (o.Queue < 1 || o.Queue > mostSpans || o.Batch < 1 || o.Batch > o.Queue || o.Delay < time.Millisecond) {
+		if p.config.Count < -1 || p.config.Mode == trace.ModeOpenTelemetry && (o.Queue < 1 || o.Queue > mostSpans || o.Batch < 1 || o.Batch > o.Queue || o.Delay < 0) {
 			t.Errorf("%q gives %+v and %+v", entry, p.config, o)
 		}
 		if p.config.Level&^(trace.LevelTimestamps|trace.LevelTensors) != 0 {

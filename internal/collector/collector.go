@@ -2,7 +2,8 @@
 // engine/trace/otlp and profile/spans make the spans, of requests and of campaigns.
 //
 // Queueing and sending are left to OpenTelemetry's own SDK. Whoever ends a span never waits for the
-// collector. One that does not answer costs spans, memory for the queue alone, and a line in the log.
+// collector. One that does not answer, or not fast enough, costs spans, memory for the queue alone, and a
+// line in the log.
 package collector
 
 import (
@@ -32,6 +33,8 @@ type Options struct {
 	Queue int           // most spans that wait to be sent
 	Delay time.Duration // between two exports
 	Batch int           // most spans of an export
+	// each span is sent alone as soon as it has ended; there is no Delay
+	IsAtOnce bool
 }
 
 // DefaultURL is where a collector on this machine listens.
@@ -42,6 +45,9 @@ const (
 	endpointVariable       = "OTEL_EXPORTER_OTLP_ENDPOINT"
 	tracesEndpointVariable = "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"
 )
+
+// delayVariable has the time between two exports in milliseconds.
+const delayVariable = "OTEL_BSP_SCHEDULE_DELAY"
 
 // longestValue bounds an attribute in characters, since clients choose some of them.
 const longestValue = 1024
@@ -72,8 +78,10 @@ func New(ctx context.Context, o Options, log *slog.Logger) (*sdktrace.TracerProv
 	}
 	limits := sdktrace.NewSpanLimits()
 	limits.AttributeValueLengthLimit = longestValue
+	queue := &bounded{most: int64(o.Queue), log: log}
+	queue.SpanProcessor = sdktrace.NewBatchSpanProcessor(&quiet{SpanExporter: client, log: log, sent: queue.sent}, o.batches()...)
 	return sdktrace.NewTracerProvider(
-		sdktrace.WithBatcher(&quiet{SpanExporter: client, log: log}, o.batches()...),
+		sdktrace.WithSpanProcessor(queue),
 		sdktrace.WithResource(what),
 		sdktrace.WithSampler(sdktrace.AlwaysSample()), // whoever makes spans has chosen already
 		sdktrace.WithRawSpanLimits(limits),
@@ -89,7 +97,11 @@ func (o Options) batches() []sdktrace.BatchSpanProcessorOption {
 	if o.Delay > 0 {
 		list = append(list, sdktrace.WithBatchTimeout(o.Delay))
 	}
-	if o.Batch > 0 {
+	switch {
+	case o.IsAtOnce || o.Delay == 0 && os.Getenv(delayVariable) == "0":
+		// the SDK would keep a core busy with a timeout of 0
+		list = append(list, sdktrace.WithMaxExportBatchSize(1), sdktrace.WithBatchTimeout(sdktrace.DefaultScheduleDelay*time.Millisecond))
+	case o.Batch > 0:
 		list = append(list, sdktrace.WithMaxExportBatchSize(o.Batch))
 	}
 	return list
@@ -113,11 +125,13 @@ type quiet struct {
 	sdktrace.SpanExporter
 	log  *slog.Logger
 	lost atomic.Int64 // spans since the collector's last answer
+	sent func(spans int)
 }
 
 // ExportSpans sends spans. Those that the collector does not take are lost.
 func (q *quiet) ExportSpans(ctx context.Context, spans []sdktrace.ReadOnlySpan) error {
 	err := q.SpanExporter.ExportSpans(ctx, spans)
+	q.sent(len(spans))
 	switch {
 	case err == nil:
 		if n := q.lost.Swap(0); n > 0 {
@@ -127,4 +141,33 @@ func (q *quiet) ExportSpans(ctx context.Context, spans []sdktrace.ReadOnlySpan) 
 		q.log.Warn("spans are lost until the collector takes them", "error", err)
 	}
 	return nil
+}
+
+// bounded is a SpanProcessor that bounds the spans that wait or are being sent, and says when it drops
+// some. The SDK would drop them in silence.
+type bounded struct {
+	sdktrace.SpanProcessor
+	most    int64 // 0: the SDK's own bound
+	log     *slog.Logger
+	waiting atomic.Int64
+	isFull  atomic.Bool // it has dropped spans since it was empty
+}
+
+// OnEnd takes a span, or drops it. The text is that of OpenTelemetry's SDK for C++, which Triton has.
+func (b *bounded) OnEnd(s sdktrace.ReadOnlySpan) {
+	if n := b.waiting.Add(1); b.most > 0 && n > b.most {
+		b.waiting.Add(-1)
+		if !b.isFull.Swap(true) {
+			b.log.Warn("BatchSpanProcessor queue is full - dropping span.")
+		}
+		return
+	}
+	b.SpanProcessor.OnEnd(s)
+}
+
+// sent tells that spans are no longer held.
+func (b *bounded) sent(spans int) {
+	if b.waiting.Add(-int64(spans)) == 0 {
+		b.isFull.Store(false)
+	}
 }

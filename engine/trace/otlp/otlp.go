@@ -23,7 +23,7 @@ type Options struct {
 	URL      string // "": that of OTEL_EXPORTER_OTLP_ENDPOINT, then collector.DefaultURL
 	Resource []trace.Option
 	Queue    int           // most spans that wait to be sent
-	Delay    time.Duration // between two exports
+	Delay    time.Duration // between two exports; 0: each span is sent at once
 	Batch    int           // most spans of an export
 }
 
@@ -44,7 +44,7 @@ type Exporter struct {
 
 // New makes an exporter. It connects to the collector only when there are spans.
 func New(ctx context.Context, o Options, log *slog.Logger) (*Exporter, error) {
-	to := collector.Options{URL: o.URL, Queue: o.Queue, Delay: o.Delay, Batch: o.Batch}
+	to := collector.Options{URL: o.URL, Queue: o.Queue, Delay: o.Delay, Batch: o.Batch, IsAtOnce: o.Delay == 0}
 	to.Resource = append(to.Resource, attribute.String("service.name", service)) // as in Triton, the environment does not change it
 	for _, a := range o.Resource {
 		to.Resource = append(to.Resource, attribute.String(a.Name, a.Value))
