@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -19,16 +20,22 @@ import (
 	"tuner/engine/budget"
 	"tuner/engine/enginetest"
 	"tuner/engine/fault"
+	"tuner/internal/transcript"
 )
 
 // openCached starts a server with the model "m", and a response cache of some bytes.
 func openCached(t testing.TB, backend *enginetest.Backend, size int64, config string) (*engine.Server, string) {
 	t.Helper()
+	return openLogged(t, backend, size, config, slog.DiscardHandler)
+}
+
+func openLogged(t testing.TB, backend *enginetest.Backend, size int64, config string, log slog.Handler) (*engine.Server, string) {
+	t.Helper()
 	root := t.TempDir()
 	enginetest.WriteModel(t, root, "m", config)
 	s, err := engine.Open(t.Context(), engine.Options{
 		Repositories: []string{root}, Explicit: true, LoadModels: []string{"m"}, ExitOnError: true,
-		ResponseCache: size, Backend: backend, Log: slog.New(slog.DiscardHandler),
+		ResponseCache: size, Backend: backend, Log: slog.New(log),
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -125,6 +132,32 @@ func TestNothingCached(t *testing.T) {
 		if c := countersOf(t, s); c.ExecutionCount != 2 || c.InferenceStats.CacheMiss.Count != 0 || c.InferenceStats.CacheHit.Count != 0 {
 			t.Errorf("%+v: %+v", tc, c)
 		}
+	}
+}
+
+// An answer that is larger than the cache is computed each time. The log says it once, since all answers of
+// a model may be so.
+func TestAnswerTooLargeForCache(t *testing.T) {
+	t.Parallel()
+	var log transcript.Text
+	s, _ := openLogged(t, &enginetest.Backend{}, 200, cachedConfig, slog.NewTextHandler(&log, nil))
+	for range 2 {
+		infer(t, s, numbered(1, 1))
+	}
+	if c := countersOf(t, s); c.ExecutionCount != 2 || c.InferenceStats.CacheMiss.Count != 2 || c.InferenceStats.CacheHit.Count != 0 {
+		t.Errorf("got %+v", c)
+	}
+	lines := 0
+	for line := range strings.Lines(log.String()) {
+		if strings.Contains(line, "Failed to insert key [") {
+			lines++
+			if !strings.Contains(line, "is greater than total cache size: 200") {
+				t.Error(line)
+			}
+		}
+	}
+	if lines != 1 {
+		t.Errorf("%d lines: %s", lines, log.String())
 	}
 }
 

@@ -327,7 +327,7 @@ func (s *Server) publish(ctx context.Context, a *attempt, src *source, versions 
 	for _, v := range versions {
 		// it may serve the older configuration so far
 		v.model.Pool.Reconfigure(v.model.Config)
-		v.model.OpenAnswers(s.cache)
+		v.model.OpenAnswers(s.cache, s.options.Log)
 		s.options.Log.Info("loaded model", "model", src.Name, "version", v.model.Version, "duration", v.model.LoadDuration)
 	}
 	for number, v := range old {

@@ -12,9 +12,9 @@ import (
 	"time"
 )
 
-// overhead is the number of bytes that an entry takes beside its value: the entry itself (112), its
+// Overhead is the number of bytes that an entry takes beside its value: the entry itself (112), its
 // key in the map (32), and the map's slot (8) at the lowest load of Go's maps, 7/16. It is rounded up.
-const overhead = 256
+const Overhead = 256
 
 // Cache is a bounded store of values. Each model has a Share of it.
 type Cache[V any] struct {
@@ -74,6 +74,9 @@ func (c *Cache[V]) Statistics() Statistics {
 	return s
 }
 
+// Max returns the size of the cache in bytes.
+func (s *Share[V]) Max() int64 { return s.cache.max }
+
 // Close removes all values of the share. Values that are stored afterwards are not kept. It may be
 // called more than once.
 func (s *Share[V]) Close() {
@@ -112,9 +115,10 @@ type Outcome int
 
 // Outcomes of Put.
 const (
-	Stored  Outcome = iota
-	Present         // there was a value already
-	NoRoom          // it is larger than the cache, or others hold the room that they will take
+	Stored   Outcome = iota
+	Present          // there was a value already
+	TooLarge         // it is larger than the cache
+	NoRoom           // others hold the room that they will take
 	Closed
 )
 
@@ -124,7 +128,7 @@ const (
 func (s *Share[V]) Put(k Key, size int64, make func() V) (outcome Outcome, evicted int64) {
 	begin := time.Now()
 	c := s.cache
-	size += overhead
+	size += Overhead
 	c.mu.Lock()
 	outcome, evicted = s.reserve(k, size)
 	c.mu.Unlock()
@@ -160,7 +164,7 @@ func (s *Share[V]) reserve(k Key, size int64) (outcome Outcome, evicted int64) {
 	case s.entries[k] != nil:
 		return Present, 0
 	case size > c.max:
-		return NoRoom, 0
+		return TooLarge, 0
 	}
 	for c.used+size > c.max {
 		oldest := c.order.prev

@@ -65,7 +65,7 @@ func TestOutcomes(t *testing.T) {
 	c := cache.New[int](1000)
 	s, other := c.Open(), c.Open()
 	never := func() int { t.Error("a value without room is made"); return 0 }
-	if got, _ := s.Put(key(1), 1001, never); got != cache.NoRoom {
+	if got, _ := s.Put(key(1), 1001, never); got != cache.TooLarge {
 		t.Errorf("a value larger than the cache: %v", got)
 	}
 	s.Put(key(1), 1, constant(1))

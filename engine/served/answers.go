@@ -1,7 +1,10 @@
 package served
 
 import (
+	"fmt"
+	"log/slog"
 	"slices"
+	"sync"
 	"time"
 
 	"tuner/engine/cache"
@@ -12,21 +15,29 @@ import (
 
 // answers are the cached outputs of a model. They are never changed, so that responses refer to
 // them without a copy.
-type answers = cache.Share[[]request.Tensor]
+type answers struct {
+	*cache.Share[[]request.Tensor]
+	log      *slog.Logger
+	tooLarge sync.Once // logs the first answer that is
+}
 
 // Cache has the answers of all models.
 type Cache = cache.Cache[[]request.Tensor]
 
 // OpenAnswers gives the model a place for its cached answers, if its configuration asks for one. c is
 // nil for a server without a cache.
-func (m *Model) OpenAnswers(c *Cache) {
+func (m *Model) OpenAnswers(c *Cache, log *slog.Logger) {
 	if c != nil && m.Config.GetResponseCache().GetEnable() {
-		m.answers = c.Open()
+		m.answers = &answers{Share: c.Open(), log: log}
 	}
 }
 
 // CloseAnswers gives up the place for cached answers. The model is no longer served.
-func (m *Model) CloseAnswers() { m.answers.Close() }
+func (m *Model) CloseAnswers() {
+	if m.answers != nil {
+		m.answers.Close()
+	}
+}
 
 // lookUp is the search for a request's answer.
 type lookUp struct {
@@ -82,7 +93,7 @@ func (m *Model) key(p *request.Prepared) cache.Key {
 }
 
 // keep stores the answer of a request that was executed. As in Triton, a request that finds the
-// answer of another one by now counts neither as hit nor as miss.
+// answer of another one by now counts neither as hit nor as miss. Triton logs each answer that is too large.
 func (p *Pending) keep() {
 	j := &p.job
 	begin := time.Now()
@@ -92,6 +103,12 @@ func (p *Pending) keep() {
 	}
 	outcome, evicted := j.model.answers.Put(p.lookUp.key, size, func() []request.Tensor { return copied(j.response.Outputs) })
 	j.request.Memory.Discard(int(evicted))
+	if outcome == cache.TooLarge {
+		j.model.answers.tooLarge.Do(func() {
+			j.model.answers.log.Warn(fmt.Sprintf("Failed to insert key [%x] into response cache: Requested byte_size: %d is greater than total cache size: %d",
+				p.lookUp.key, size+cache.Overhead, j.model.answers.Max()), "model", j.model.Name, "version", j.model.Version)
+		})
+	}
 	if outcome != cache.Present {
 		j.model.Stats.Missed(p.lookUp.took + time.Since(begin))
 	}
