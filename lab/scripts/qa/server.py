@@ -5,7 +5,7 @@ usage: server.py triton|tuner PROGRAM FOLDER FLAG...
 It takes out what neither server can run: models of other backends and of BF16, ensembles with such a
 model as a step, and the flags that load them. Python models that only return their inputs become models
 of the backend identity. Instances on a GPU become instances on the CPU. Flags that Triton 24.10 does not
-know are left out for it.
+know are left out for it. tuner listens where Triton does by default.
 """
 
 import os
@@ -19,6 +19,8 @@ SERVED = {"onnxruntime", "onnxruntime_onnx", "identity", "ensemble"}
 OTHERS = re.compile(r"libtorch|plan_|openvino|python")
 # Flags of newer Tritons.
 NEWER = ("--allow-client-shm",)
+# Triton's default addresses, where tuner's are on this machine alone. Flags of a test have precedence.
+ADDRESSES = ["--http-address=0.0.0.0", "--grpc-address=0.0.0.0"]
 # Folders whose subject is the models of other backends: their repositories stay as they are.
 UNTOUCHED = ("L0_model_config",)
 
@@ -142,7 +144,7 @@ def main():
     arguments = flags(server, program, sys.argv[4:], folder)
     for name in ("PYTHONPATH", "QA_RESULTS"):
         os.environ.pop(name, None)
-    command = [program] + (["serve"] if server == "tuner" else []) + arguments
+    command = [program] + (["serve"] + ADDRESSES if server == "tuner" else []) + arguments
     os.execv(program, command)
 
 
