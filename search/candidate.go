@@ -83,19 +83,27 @@ func (c Candidate) ArtifactKey() string {
 func (c Candidate) String() string { return c.Key() }
 
 func (c Candidate) key(keep func(Setting) bool) string {
-	if c.IsDefault() {
-		return defaultKey
-	}
-	var parts []string
+	most := 0 // bytes
 	for _, s := range c.settings {
-		if keep(s) {
-			parts = append(parts, s.Knob+"="+string(s.Value))
-		}
+		most += len(s.Knob) + len(s.Value) + len("= ")
 	}
-	if len(parts) == 0 {
+	var text strings.Builder
+	text.Grow(most) // keys are asked for in all inner loops
+	for _, s := range c.settings {
+		if !keep(s) {
+			continue
+		}
+		if text.Len() > 0 {
+			text.WriteByte(' ')
+		}
+		text.WriteString(s.Knob)
+		text.WriteByte('=')
+		text.WriteString(string(s.Value))
+	}
+	if text.Len() == 0 {
 		return defaultKey
 	}
-	return strings.Join(parts, " ")
+	return text.String()
 }
 
 // MarshalJSON writes the settings as a list, [] for the default.
