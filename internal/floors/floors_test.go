@@ -115,7 +115,7 @@ var allowed = map[string][]string{
 	// loads of configurations, one after the other: it does not choose configurations
 	"search/tour": {"search/standings", "search", "measure"},
 	// a model of the server: it knows no strategy
-	"search/queuesim": {"measure", "measure/stats", "engine/gathering"}, // one rule of the engine that is pure
+	"search/queuesim": {"measure", "engine/gathering"}, // one rule of the engine that is pure
 	// what fits: it measures nothing and knows no strategy
 	"search/packing": {"search", "search/queuesim", "measure"},
 	// several models: it knows no strategy of one

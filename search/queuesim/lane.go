@@ -16,6 +16,7 @@ type lane struct {
 	batcher   batcher
 	curve     ServiceCurve
 	instances int
+	times     []times // of batches by rows and kind, as far as there were any
 
 	now      float64 // s
 	due      fifo[arrival]
@@ -60,6 +61,10 @@ type execution struct {
 	ends           float64 // s
 }
 
+// times are the full times of a batch in s, alone and with all instances busy; 0 until they are read
+// from the curve.
+type times struct{ alone, crowded float64 }
+
 // random is a source of numbers that can be reseeded.
 type random struct {
 	source  rand.PCG
@@ -100,7 +105,7 @@ func (l *lane) begin(b Batcher, c ServiceCurve, load measure.Load, o Options, is
 
 func (l *lane) reset(b Batcher, c ServiceCurve, seed uint64) {
 	l.batcher.reset(b, len(c.Kinds) > 1)
-	l.curve, l.instances = c, max(b.Instances, 1)
+	l.curve, l.instances, l.times = c, max(b.Instances, 1), l.times[:0]
 	l.now, l.closed, l.rate, l.schedule, l.upcoming = 0, false, 0, nil, 0
 	l.ranks, l.ranked = nil, 0
 	l.due.reset()
@@ -242,13 +247,24 @@ func (l *lane) dispatch() {
 		}
 		b := l.batcher.take(l.now)
 		l.returns.Take()
-		factor := l.draw()
-		l.running = append(l.running, execution{
-			batch: b, begin: l.now, left: 1,
-			alone:   factor * l.curve.timeOf(b.kind, b.rows, 1, l.instances),
-			crowded: factor * l.curve.timeOf(b.kind, b.rows, l.instances, l.instances),
-		})
+		factor, full := l.draw(), l.timesOf(b)
+		l.running = append(l.running, execution{batch: b, begin: l.now, left: 1, alone: factor * full.alone, crowded: factor * full.crowded})
 	}
+}
+
+// timesOf returns the times of a batch by the curve, which is read once for each number of rows and kind.
+func (l *lane) timesOf(b batch) times {
+	at := b.rows
+	if kinds := len(l.curve.Kinds); kinds > 0 {
+		at = b.rows*kinds + b.kind
+	}
+	for len(l.times) <= at {
+		l.times = append(l.times, times{})
+	}
+	if l.times[at].alone == 0 {
+		l.times[at] = times{l.curve.timeOf(b.kind, b.rows, 1, l.instances), l.curve.timeOf(b.kind, b.rows, l.instances, l.instances)}
+	}
+	return l.times[at]
 }
 
 // gatherUntil returns until when idle instances leave the batch that is ready. Not after now: one takes

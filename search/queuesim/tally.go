@@ -1,10 +1,6 @@
 package queuesim
 
-import (
-	"slices"
-
-	"tuner/measure/stats"
-)
+import "slices"
 
 // tally sums up the counted part: whole executions, from the end of the last warm-up execution to
 // the end of the last one.
@@ -72,29 +68,73 @@ func (t *tally) result(end float64, within []float64) Result {
 	if n == 0 {
 		return Result{}
 	}
-	slices.Sort(t.latencies)
 	elapsed := end - t.begin
 	var shares []float64
 	for _, limit := range within {
-		inTime, _ := slices.BinarySearchFunc(t.latencies, limit, func(latency, limit float64) int {
+		inTime := 0
+		for _, latency := range t.latencies {
 			if latency <= limit {
-				return -1
+				inTime++
 			}
-			return 1
-		})
+		}
 		shares = append(shares, float64(inTime)/n)
 	}
+	at := quantiles(t.latencies)
 	return Result{
 		Within:     shares,
 		Throughput: float64(t.rows) / elapsed,
 		Mean:       t.latency / n,
-		P50:        stats.Quantile(t.latencies, 0.5),
-		P90:        stats.Quantile(t.latencies, 0.9),
-		P95:        stats.Quantile(t.latencies, 0.95),
-		P99:        stats.Quantile(t.latencies, 0.99),
+		P50:        at[0],
+		P90:        at[1],
+		P95:        at[2],
+		P99:        at[3],
 		Queue:      t.queue / n,
 		Path:       t.path / float64(max(t.passed, 1)),
 		MeanBatch:  float64(t.rows) / float64(t.executions),
 		Busy:       t.busy / elapsed,
+	}
+}
+
+// quantiles returns the median and the quantiles 0.9, 0.95 and 0.99 of values, as stats.Quantile does of
+// the sorted ones. It reorders the values, and sorts no more of them than it needs: sorting all takes
+// a fifth of a simulation.
+func quantiles(values []float64) (list [4]float64) {
+	sorted := 0 // none before it is larger than those behind
+	for k, q := range [...]float64{0.5, 0.9, 0.95, 0.99} {
+		at := q * float64(len(values)-1)
+		below := int(at)
+		place(values[sorted:], below-sorted)
+		sorted, list[k] = below, values[below]
+		if rest := values[below+1:]; len(rest) > 0 {
+			list[k] += (at - float64(below)) * (slices.Min(rest) - values[below])
+		}
+	}
+	return list
+}
+
+// place reorders values so that the i-th is the one that it would be if they were sorted. None before
+// it is larger, and none behind it is smaller (Hoare, Algorithm 65: Find, Communications of the ACM 4,
+// 1961).
+func place(values []float64, i int) {
+	for first, last := 0, len(values)-1; first < last; {
+		pivot, low, high := values[i], first, last
+		for low <= high {
+			for values[low] < pivot {
+				low++
+			}
+			for values[high] > pivot {
+				high--
+			}
+			if low <= high {
+				values[low], values[high] = values[high], values[low]
+				low, high = low+1, high-1
+			}
+		}
+		if high < i {
+			first = low
+		}
+		if i < low {
+			last = high
+		}
 	}
 }
