@@ -16,16 +16,24 @@ func BenchmarkNew(b *testing.B) {
 		events := m.campaign(trials)
 		b.Run(fmt.Sprintf("anew/%d", trials), func(b *testing.B) {
 			for b.Loop() {
-				posterior.New(m.options(), events)
+				learned(posterior.New(m.options(), events))
 			}
 		})
 		o := m.options()
 		o.Like = posterior.New(m.options(), events[:trials-1])
+		learned(o.Like)
 		b.Run(fmt.Sprintf("like/%d", trials), func(b *testing.B) {
 			for b.Loop() {
-				posterior.New(o, events)
+				learned(posterior.New(o, events))
 			}
 		})
+	}
+}
+
+// learned asks about each metric, since a metric is learned at the first question.
+func learned(p *posterior.Posterior) {
+	for _, metric := range []measure.Metric{measure.Throughput, measure.LatencyAvg, measure.LatencyP99} {
+		p.Noise(metric)
 	}
 }
 

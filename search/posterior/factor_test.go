@@ -68,14 +68,14 @@ func plainly(t *testing.T, p *process, parts []scales, probabilities []float64, 
 					c += s.launch * s.launch
 				}
 				if i == j {
-					c += s.ownVariance(a) / p.weights[i]
+					c += s.ownVariance(&a) / p.weights[i]
 				}
 				within.SetSym(i, j, c)
 			}
 			for j, b := range sites {
 				across.Set(i, j, s.kernel(likenessOf(&a.site, &b))+s.average(a.at, p.begin, p.end))
 			}
-			rest.SetVec(i, a.log-p.expected(a))
+			rest.SetVec(i, a.log-p.expected(&a))
 		}
 		var factor mat.Cholesky
 		if !factor.Factorize(within) {
@@ -93,7 +93,7 @@ func plainly(t *testing.T, p *process, parts []scales, probabilities []float64, 
 		moves.MulVec(across.T(), &pulls)
 		explained.Mul(across.T(), &solved)
 		for i := range n {
-			moves.SetVec(i, moves.AtVec(i)+p.prediction(sites[i]))
+			moves.SetVec(i, moves.AtVec(i)+p.prediction(&sites[i]))
 			for j := range i + 1 {
 				c := s.kernel(likenessOf(&sites[i], &sites[j])) + s.spread(p.begin, p.end) - explained.At(i, j)
 				covariance.SetSym(i, j, covariance.At(i, j)+probabilities[k]*c)
@@ -128,7 +128,7 @@ func TestAnswersAreTheTextbooks(t *testing.T) {
 		mean, covariance, likelihoods := plainly(t, p, all, probabilities, sites)
 		for k, s := range all {
 			x, ok := p.condition(s)
-			likelihood, _ := p.likelihood(s)
+			likelihood, _ := p.factor(&s, p.newDesk())
 			if !ok {
 				t.Fatal("the covariance is not positive definite")
 			}
@@ -152,7 +152,12 @@ func TestFactor(t *testing.T) {
 	t.Parallel()
 	list, all := random(1)
 	p := newProcess(measure.Throughput, list)
-	k, l := p.covariance(&all[0]), p.covariance(&all[0])
+	desk := p.newDesk()
+	p.covariance(&all[0], desk)
+	k, l := newLower(len(p.list)), desk.trials
+	for i, row := range l {
+		copy(k[i], row)
+	}
 	if !l.factorize() {
 		t.Fatal("not positive definite")
 	}

@@ -6,14 +6,17 @@ import (
 
 	"tuner/measure"
 	"tuner/measure/stats"
+	"tuner/search"
 )
 
 // Figures caches the figures of trials, so that each is computed from its windows once. A
-// percentile with its error takes longer than all other learning from a trial. A campaign that asks
-// after each trial has one cache. Several goroutines may use it.
+// percentile with its error takes longer than all other learning from a trial. It also caches the
+// coordinates of cells. A campaign that asks after each trial has one cache. Several goroutines may
+// use it.
 type Figures struct {
-	mutex sync.Mutex
-	known map[figureKey]figure
+	mutex  sync.Mutex
+	known  map[figureKey]figure
+	places map[CellKey]Coordinates
 }
 
 // figureKey identifies a trial by its windows, which are immutable.
@@ -45,6 +48,23 @@ func (f *Figures) of(m measure.Measurement, metric measure.Metric) figure {
 	}
 	f.known[key] = figureOf(m, metric)
 	return f.known[key]
+}
+
+// at computes the coordinates of a cell with a key, or returns them from the cache.
+func (f *Figures) at(c Cell, key CellKey, space search.Space) Coordinates {
+	if f == nil {
+		return CoordinatesOf(c, space)
+	}
+	f.mutex.Lock()
+	defer f.mutex.Unlock()
+	if known, ok := f.places[key]; ok {
+		return known
+	}
+	if f.places == nil {
+		f.places = map[CellKey]Coordinates{}
+	}
+	f.places[key] = CoordinatesOf(c, space)
+	return f.places[key]
 }
 
 func figureOf(m measure.Measurement, metric measure.Metric) figure {

@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"tuner/measure"
+	"tuner/search"
 	"tuner/search/posterior"
 )
 
@@ -39,4 +40,36 @@ func TestAskedAgain(t *testing.T) {
 		})
 	}
 	asking.Wait()
+}
+
+// shifted is a prior whose answers change.
+type shifted struct {
+	posterior.Prior
+	by float64
+}
+
+func (s *shifted) Log(c search.Candidate, load measure.Load, metric measure.Metric) (float64, bool) {
+	log, ok := s.Prior.Log(c, load, metric)
+	return log + s.by, ok
+}
+
+// What is learned does not depend on when it is asked for, although a search's predictions change
+// with each trial.
+func TestLearnsFromThePredictionsOfItsTime(t *testing.T) {
+	t.Parallel()
+	m := newMachine(5)
+	events, o := m.campaign(20), m.options()
+	prior := &shifted{Prior: m}
+	o.Prior = prior
+	soon, late := posterior.New(o, events), posterior.New(o, events)
+	at := posterior.CoordinatesOf(soon.Measured()[0].Cell, o.Space)
+	residual := func(p *posterior.Posterior) float64 { return p.View(measure.Throughput, true).At(&at).Mean }
+	want := residual(soon)
+	prior.by = 1
+	if got := residual(late); got != want {
+		t.Errorf("the residual is %v, asked for at once %v", got, want)
+	}
+	if now := residual(posterior.New(o, events)); now == want {
+		t.Error("the prediction does not matter: the test says nothing")
+	}
 }

@@ -151,13 +151,17 @@ func (c cloud) towards(list []drawn) cloud {
 			break
 		}
 	}
+	logs := make([][learned]float64, len(list))
+	for k, d := range list {
+		logs[k] = d.logs()
+	}
 	var next cloud
 	for i := range next.means {
-		for k, d := range list {
-			next.means[i] += weights[k] * d.logs()[i]
+		for k := range logs {
+			next.means[i] += weights[k] * logs[k][i]
 		}
-		for k, d := range list {
-			x := d.logs()[i] - next.means[i]
+		for k := range logs {
+			x := logs[k][i] - next.means[i]
 			next.deviations[i] += weights[k] * x * x
 		}
 		next.deviations[i] = max(math.Sqrt(next.deviations[i]), surprise/8)
@@ -171,6 +175,7 @@ func (p *process) draw(from cloud, common scales, step int) []drawn {
 	var list []drawn
 	most, usual := math.Inf(-1), common.logs()
 	random := rand.New(rand.NewPCG(uint64(step), uint64(len(p.list)))) // the same trials give the same draws
+	desk := p.newDesk()
 	for range draws {
 		var logs [learned]float64
 		weight := 0.0
@@ -182,7 +187,7 @@ func (p *process) draw(from cloud, common scales, step int) []drawn {
 		}
 		s := scalesOf(logs)
 		s.global = common.global
-		if likelihood, ok := p.likelihood(s); ok {
+		if likelihood, ok := p.factor(&s, desk); ok {
 			list = append(list, drawn{s, likelihood + weight})
 			most = max(most, likelihood+weight)
 		}
@@ -294,7 +299,7 @@ func (p *process) weigh(s scales) {
 		}
 		inverse := x.factor.inverseDiagonal()
 		for i := range p.weights {
-			own := s.ownVariance(p.list[i])
+			own := s.ownVariance(&p.list[i])
 			d := own / p.weights[i]
 			e := d * x.pulls[i]
 			v := max(d-d*d*inverse[i], 0)

@@ -28,7 +28,7 @@ func (p *Posterior) average(metric measure.Metric, of func(s *scales, typical fl
 	if metric == measure.Cost {
 		metric = measure.Throughput
 	}
-	x, ok := p.processes[metric]
+	x, ok := p.process(metric)
 	if !ok {
 		return 0
 	}

@@ -48,7 +48,8 @@ func (o Options) like(metric measure.Metric) *process {
 	if o.Like == nil {
 		return nil
 	}
-	return o.Like.processes[metric]
+	like, _ := o.Like.process(metric)
+	return like
 }
 
 // Cell is a configuration under a load on one of the campaign's servers.
@@ -65,7 +66,7 @@ func (c Cell) Is(o Cell) bool { return c.Key() == o.Key() }
 // Posterior holds the distributions after the events. It is immutable.
 type Posterior struct {
 	options   Options
-	processes map[measure.Metric]*process
+	processes map[measure.Metric]func() *process // each learns at the first question about its metric
 	measured  []Measured
 	searched  *footprint.Model                   // memory on the server of the search
 	final     *footprint.Model                   // memory on the server of the finals
@@ -94,9 +95,10 @@ type Measured struct {
 	IsBroken bool
 }
 
-// New learns from events in the order in which they happened.
+// New learns from events in the order in which they happened. A metric is learned when it is first
+// asked about, which changes no answer.
 func New(o Options, events []search.Event) *Posterior {
-	p := &Posterior{options: o, processes: map[measure.Metric]*process{}, asking: &sync.Mutex{}}
+	p := &Posterior{options: o, processes: map[measure.Metric]func() *process{}, asking: &sync.Mutex{}}
 	p.measured = measuredCells(events, o)
 	joined, plain := split(events, o, o.mostJoined())
 	readings := p.read(joined)
@@ -104,13 +106,23 @@ func New(o Options, events []search.Event) *Posterior {
 	p.remember(events)
 	p.missing = findMissing(readings, p.metrics())
 	for i, metric := range p.metrics() {
+		// the prior is asked now, since its answers change with the campaign
 		observed := observations(readings, i, p.options)
 		if len(observed) > 0 {
-			p.processes[metric] = learn(metric, observed, o.like(metric), o.IsSketch)
+			p.processes[metric] = sync.OnceValue(func() *process { return learn(metric, observed, o.like(metric), o.IsSketch) })
 		}
 	}
 	p.options.Like = nil // frees the earlier posteriors
 	return p
+}
+
+// process returns the process of a metric; false if no trial has it.
+func (p *Posterior) process(metric measure.Metric) (*process, bool) {
+	learned, ok := p.processes[metric]
+	if !ok {
+		return nil, false
+	}
+	return learned(), true
 }
 
 // Measured lists the measured cells in the order of their first trials.
@@ -201,7 +213,7 @@ func (p *Posterior) Joint(cells []Cell, metric measure.Metric) (Joint, bool) {
 	case measure.Scale:
 		return scaleOf(cells)
 	}
-	process, ok := p.processes[metric]
+	process, ok := p.process(metric)
 	if !ok || len(cells) == 0 {
 		return Joint{}, false
 	}
@@ -216,12 +228,13 @@ func (p *Posterior) joined(process *process, cells []Cell, metric measure.Metric
 	j := newJoint(len(cells))
 	at := slices.Index(p.metrics(), metric)
 	for i, c := range cells {
-		if plain, isPlain := p.plain[c.Key()]; isPlain {
+		key := c.Key()
+		if plain, isPlain := p.plain[key]; isPlain {
 			j.Means[i] = plain[at].Mean
 			j.set(i, i, plain[at].Deviation*plain[at].Deviation)
 			continue
 		}
-		sites, rows = append(sites, siteOf(c, metric, p.options)), append(rows, i)
+		sites, rows = append(sites, siteOf(c, key, metric, p.options)), append(rows, i)
 	}
 	if len(sites) == 0 {
 		return j

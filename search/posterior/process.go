@@ -32,10 +32,10 @@ func observations(readings []reading, metric int, o Options) []observation {
 		if !v.isKnown {
 			continue
 		}
-		s, known := sites[r.cell.Key()]
+		s, known := sites[r.key]
 		if !known {
-			s = siteOf(r.cell, name, o)
-			sites[r.cell.Key()] = s
+			s = siteOf(r.cell, r.key, name, o)
+			sites[r.key] = s
 		}
 		list = append(list, observation{s, r.at, r.launch, r.withheld.Taken() - r.withheld.Beside(mean), v.log, v.variance, r.seconds})
 	}
@@ -68,59 +68,63 @@ type scales struct {
 	launch float64 // of an engine process
 }
 
-// likeness describes how similar two sites are. It is the part of a pair's kernel that does not
-// depend on the scales.
+// likeness describes how similar two sites are: the factor of each variance in their kernel. It is the
+// part of a pair's kernel that does not depend on the scales.
 type likeness struct {
-	near                     float64 // by load, batch and queue delay
-	isSamePool, isSameServer bool
-	isBare                   bool // neither has a prediction
-	isApart                  bool // only one has a prediction, so its error carries no information about the other
-}
-
-func likenessOf(a, b *site) likeness {
-	if a.isKnown != b.isKnown {
-		return likeness{isApart: true}
-	}
-	return likeness{near: rbf(&a.at, &b.at), isSamePool: a.pool == b.pool, isSameServer: a.server == b.server, isBare: !a.isKnown}
-}
-
-// kernel returns the covariance of two cells, beyond their predictions.
-func (s *scales) kernel(l likeness) float64 {
-	if l.isApart {
-		return 0
-	}
-	c := s.global*s.global + s.shared*s.shared*l.near
-	if l.isBare {
-		c += s.bare * s.bare * l.bare()
-	}
-	if !l.isSamePool {
-		return c
-	}
-	c += s.pool*s.pool + s.smooth*s.smooth*l.near
-	if l.isSameServer {
-		c += s.cell * s.cell
-	}
-	return c
+	global float64 // 0 if only one has a prediction, so that its error carries no information about the other; else 1
+	shared float64 // by load, batch and queue delay
+	pool   float64 // 1 in one pool
+	smooth float64 // as shared, in one pool
+	cell   float64 // 1 of one server
+	bare   float64 // 0 unless neither has a prediction
 }
 
 // bareVariance is the variance that near cells, cells of a pool, and near cells of a pool share
 // without a prediction. Each is in units of the variance that all such cells share.
 const bareVariance = 0.25
 
-// bare returns the kernel of cells without a prediction, in units of bare².
-func (l likeness) bare() float64 {
-	c := 1 + bareVariance*l.near
-	if l.isSamePool {
-		c += bareVariance * (1 + l.near)
+func likenessOf(a, b *site) likeness {
+	if a.isKnown != b.isKnown {
+		return likeness{}
 	}
-	return c
+	near := rbf(&a.at, &b.at)
+	l := likeness{global: 1, shared: near}
+	if a.pool == b.pool {
+		l.pool, l.smooth = 1, near
+		if a.server == b.server {
+			l.cell = 1
+		}
+	}
+	if !a.isKnown {
+		l.bare = 1 + bareVariance*near + l.pool*bareVariance*(1+near)
+	}
+	return l
+}
+
+// variances are the squares of the scales that the kernel depends on.
+type variances struct{ global, shared, pool, smooth, cell, bare float64 }
+
+func (s *scales) variances() variances {
+	return variances{s.global * s.global, s.shared * s.shared, s.pool * s.pool, s.smooth * s.smooth, s.cell * s.cell, s.bare * s.bare}
+}
+
+// kernel returns the covariance of two cells, beyond their predictions. It has no branch, since
+// learning calls it a hundred thousand times.
+func (v *variances) kernel(l *likeness) float64 {
+	return v.global*l.global + v.shared*l.shared + v.bare*l.bare + (v.pool*l.pool + v.smooth*l.smooth) + v.cell*l.cell
+}
+
+// kernel returns the covariance of two cells, beyond their predictions.
+func (s *scales) kernel(l likeness) float64 {
+	v := s.variances()
+	return v.kernel(&l)
 }
 
 // kernels returns the kernels of several pairs.
 func (s *scales) kernels(list []likeness) []float64 {
-	kernels := make([]float64, len(list), len(list)+1)
-	for i, l := range list {
-		kernels[i] = s.kernel(l)
+	v, kernels := s.variances(), make([]float64, len(list), len(list)+1)
+	for i := range list {
+		kernels[i] = v.kernel(&list[i])
 	}
 	return kernels
 }
@@ -207,9 +211,10 @@ type process struct {
 // pairs holds the parts of two trials' covariance that do not depend on the scales.
 type pairs struct {
 	siteOf      []int        // index of each trial's site
-	alike       [][]likeness // of two sites
+	alike       [][]likeness // of each site with itself and those before it
 	fast        lower        // exp(−gap/lasting) of two trials
 	sameProcess [][]int      // by trial: the trials of its engine process up to itself
+	withheld    []float64    // by trial: what its withheld time adds to its figure, in deviations of the slope
 }
 
 // part is a process with fixed scales.
@@ -272,19 +277,25 @@ func (p *process) arrange() {
 		}
 		p.sameProcess = append(p.sameProcess, sameProcess)
 	}
-	p.alike = p.likenesses(p.sites)
-}
-
-// likenesses returns the likeness of some sites to the sites of the trials.
-func (p *process) likenesses(sites []site) [][]likeness {
-	alike := make([][]likeness, len(sites))
-	for i := range sites {
-		alike[i] = make([]likeness, len(p.sites))
-		for j := range p.sites {
-			alike[i][j] = likenessOf(&sites[i], &p.sites[j])
+	p.alike = make([][]likeness, len(p.sites))
+	for i := range p.sites {
+		p.alike[i] = likenesses(&p.sites[i], p.sites[:i+1])
+	}
+	p.withheld = make([]float64, len(p.list))
+	if p.direction != 0 {
+		for i := range p.list {
+			p.withheld[i] = slopeDeviation * p.list[i].withheld
 		}
 	}
-	return alike
+}
+
+// likenesses returns the likeness of a site to some.
+func likenesses(a *site, sites []site) []likeness {
+	list := make([]likeness, len(sites))
+	for i := range sites {
+		list[i] = likenessOf(a, &sites[i])
+	}
+	return list
 }
 
 // Direction returns the direction in which a measured metric changes as the machine gets faster: 1
@@ -301,11 +312,11 @@ func Direction(metric measure.Metric) float64 {
 }
 
 // expected returns the expected logarithm of a trial before learning.
-func (p *process) expected(o observation) float64 {
-	return p.prediction(o.site) - p.direction*o.withheld
+func (p *process) expected(o *observation) float64 {
+	return p.prediction(&o.site) - p.direction*o.withheld
 }
 
-func (p *process) prediction(s site) float64 {
+func (p *process) prediction(s *site) float64 {
 	if s.isKnown {
 		return s.prior
 	}
@@ -313,75 +324,79 @@ func (p *process) prediction(s site) float64 {
 }
 
 // ownVariance returns the variance of a trial's own error without its weight.
-func (s *scales) ownVariance(o observation) float64 {
+func (s *scales) ownVariance(o *observation) float64 {
 	return s.trial*s.trial + s.within*s.within*o.variance
 }
 
-// covariance returns the covariance of the trials under given scales.
-func (p *process) covariance(s *scales) lower {
-	k := newLower(len(p.list))
-	kernels := make([][]float64, len(p.sites))
-	for i, list := range p.alike {
-		kernels[i] = s.kernels(list)
+// desk is memory for the covariance of trials under some scales, used again for the next ones.
+type desk struct {
+	trials  lower
+	kernels [][]float64 // of two sites
+	slow    []float64   // exp(−gap/τ) between a trial and each earlier one
+	rest    []float64   // residuals
+}
+
+func (p *process) newDesk() *desk {
+	n := len(p.sites)
+	d := &desk{trials: newLower(len(p.list)), kernels: make([][]float64, n), slow: make([]float64, len(p.list)), rest: make([]float64, len(p.list))}
+	all := make([]float64, n*n)
+	for i := range d.kernels {
+		d.kernels[i], all = all[:n:n], all[n:]
 	}
-	withheld := make([]float64, len(p.list))
-	if p.direction != 0 {
-		for i, o := range p.list {
-			withheld[i] = slopeDeviation * o.withheld
+	return d
+}
+
+// covariance computes the covariance of the trials under given scales.
+func (p *process) covariance(s *scales, d *desk) {
+	v := s.variances()
+	for i, alike := range p.alike {
+		for j := range alike {
+			c := v.kernel(&alike[j])
+			d.kernels[i][j], d.kernels[j][i] = c, c
 		}
 	}
-	// exp(−gap/τ) between a row's trial and each earlier one: the product over the gaps between
-	slow := make([]float64, len(p.list))
 	fastVariance, slowVariance, launchVariance := s.fast*s.fast, s.slow*s.slow, s.launch*s.launch
-	for i, row := range k {
-		if i > 0 {
-			floats.Scale(math.Exp((p.list[i-1].at-p.list[i].at)/s.tau), slow[:i])
+	for i, row := range d.trials {
+		if i > 0 { // the product over the gaps between
+			floats.Scale(math.Exp((p.list[i-1].at-p.list[i].at)/s.tau), d.slow[:i])
 		}
-		slow[i] = 1
-		kernel, fast := kernels[p.siteOf[i]], p.fast[i]
+		d.slow[i] = 1
+		kernel, own := d.kernels[p.siteOf[i]], p.withheld[i]
+		fast, slow, sites, withheld := p.fast[i][:len(row)], d.slow[:len(row)], p.siteOf[:len(row)], p.withheld[:len(row)]
 		for j := range row {
-			row[j] = kernel[p.siteOf[j]] + fastVariance*fast[j] + slowVariance*slow[j] + withheld[i]*withheld[j]
+			row[j] = kernel[sites[j]] + fastVariance*fast[j] + slowVariance*slow[j] + own*withheld[j]
 		}
 		for _, j := range p.sameProcess[i] {
 			row[j] += launchVariance
 		}
-		row[i] += s.ownVariance(p.list[i]) / p.weights[i]
+		row[i] += s.ownVariance(&p.list[i]) / p.weights[i]
 	}
-	return k
 }
 
-// factor returns the factor of the trials' covariance, and the residuals of the trials in its
-// coordinates. The third result is the logarithm of their likelihood up to a constant. It returns
-// false if the covariance is not positive definite.
-func (p *process) factor(s *scales) (factor lower, rest []float64, likelihood float64, ok bool) {
-	factor = p.covariance(s)
-	if !factor.factorize() {
-		return nil, nil, 0, false
+// factor leaves on the desk the factor of the trials' covariance, and the residuals of the trials in
+// its coordinates. It returns the logarithm of their likelihood up to a constant; false if the
+// covariance is not positive definite.
+func (p *process) factor(s *scales, d *desk) (likelihood float64, ok bool) {
+	p.covariance(s, d)
+	if !d.trials.factorize() {
+		return 0, false
 	}
-	rest = make([]float64, len(p.list))
-	for i, o := range p.list {
-		rest[i] = o.log - p.expected(o)
+	for i := range p.list {
+		d.rest[i] = p.list[i].log - p.expected(&p.list[i])
 	}
-	factor.forward(rest, 0)
-	return factor, rest, -(floats.Dot(rest, rest) + factor.logDet()) / 2, true
-}
-
-// likelihood returns the logarithm of the trials' likelihood under given scales, up to a constant.
-// It returns false if their covariance is not positive definite.
-func (p *process) likelihood(s scales) (float64, bool) {
-	_, _, likelihood, ok := p.factor(&s)
-	return likelihood, ok
+	d.trials.forward(d.rest, 0)
+	return -(floats.Dot(d.rest, d.rest) + d.trials.logDet()) / 2, true
 }
 
 // condition makes a part with given scales that cannot answer yet. It returns false if the
 // covariance is not positive definite.
 func (p *process) condition(s scales) (part, bool) {
-	factor, pulls, _, ok := p.factor(&s)
-	if !ok {
+	d := p.newDesk()
+	if _, ok := p.factor(&s, d); !ok {
 		return part{}, false
 	}
-	factor.backward(pulls)
-	return part{scales: s, factor: factor, pulls: pulls}, true
+	d.trials.backward(d.rest)
+	return part{scales: s, factor: d.trials, pulls: d.rest}, true
 }
 
 // prepare computes the sums from which a part answers.
@@ -437,7 +452,8 @@ func (p *process) ask(sites []site) asked {
 		a.level += p.parts[k].probability * p.parts[k].spread(p.begin, p.end)
 	}
 	left, right := make([]float64, len(sites)*len(p.parts)*width), make([]float64, len(sites)*len(p.parts)*width)
-	for i, alike := range p.likenesses(sites) {
+	for i := range sites {
+		alike := likenesses(&sites[i], p.sites)
 		l, r := left[i*len(p.parts)*width:][:len(p.parts)*width], right[i*len(p.parts)*width:][:len(p.parts)*width]
 		moves := make([]float64, len(p.parts)) // deviation of the part's mean
 		for k := range p.parts {
@@ -454,7 +470,7 @@ func (p *process) ask(sites []site) asked {
 			d := moves[k] - a.means[i]
 			l[k*width+n], r[k*width+n] = p.parts[k].probability*d, -d
 		}
-		a.means[i] += p.prediction(sites[i])
+		a.means[i] += p.prediction(&sites[i])
 		a.left, a.right = append(a.left, l), append(a.right, r)
 	}
 	return a

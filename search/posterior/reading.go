@@ -12,6 +12,7 @@ import (
 // reading is one trial of a cell with its figures of all metrics.
 type reading struct {
 	cell     Cell
+	key      CellKey // of the cell
 	at       float64 // s since the campaign's start (search.Event.Middle)
 	launch   int
 	withheld withheld.Withheld
@@ -38,6 +39,7 @@ func (p *Posterior) read(events []search.Event) []reading {
 		m := e.Measurement
 		space := p.options.Space
 		r := reading{cell: cellOf(e, p.options), launch: m.Launch}
+		r.key = r.cell.Key()
 		r.withheld = withheld.Of(space, e.Trial.Candidate, space.Instances(e.Trial.Candidate), m)
 		for _, w := range m.Whole().Windows {
 			r.seconds += w.Duration.Seconds()
@@ -61,7 +63,7 @@ func findMissing(readings []reading, metrics []measure.Metric) map[measure.Metri
 		}
 		keys, isKnown := map[string]bool{}, map[string]bool{}
 		for _, r := range readings {
-			key := r.cell.Candidate.Key()
+			key := r.key.candidate
 			isKnown[key] = isKnown[key] || r.values[i].isKnown
 			keys[key] = !isKnown[key]
 		}

@@ -29,8 +29,9 @@ type site struct {
 // millisecond, so a shorter delay hardly matters.
 const delayUnit = 100 * time.Microsecond
 
-func siteOf(c Cell, metric measure.Metric, o Options) site {
-	s := site{Coordinates: CoordinatesOf(c, o.Space)}
+// siteOf returns the site of a cell with a key.
+func siteOf(c Cell, key CellKey, metric measure.Metric, o Options) site {
+	s := site{Coordinates: o.Figures.at(c, key, o.Space)}
 	if o.Prior != nil {
 		s.prior, s.isKnown = o.Prior.Log(c.Candidate, c.Load, metric)
 	}

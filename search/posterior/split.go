@@ -75,7 +75,7 @@ func (p *Posterior) IsApart(c Cell) bool {
 func (p *Posterior) alone(events []search.Event) map[CellKey][]Normal {
 	byCell := map[CellKey][]reading{}
 	for _, r := range p.read(events) {
-		byCell[r.cell.Key()] = append(byCell[r.cell.Key()], r)
+		byCell[r.key] = append(byCell[r.key], r)
 	}
 	all := make(map[CellKey][]Normal, len(byCell))
 	for key, list := range byCell {

@@ -25,7 +25,7 @@ type View struct {
 // View returns the view of a metric. isPredicted tells whether the metric has predictions. Without
 // a trial of the metric, the view is the prior alone.
 func (p *Posterior) View(metric measure.Metric, isPredicted bool) *View {
-	process, ok := p.processes[metric]
+	process, ok := p.process(metric)
 	if !ok {
 		s := usual(metric)
 		return &View{
@@ -94,10 +94,11 @@ type Residual struct {
 
 // At returns the residual at coordinates.
 func (v *View) At(x *Coordinates) Residual {
-	s := site{Coordinates: *x, isKnown: v.isPredicted}
+	s, variances := site{Coordinates: *x, isKnown: v.isPredicted}, v.variances()
 	r := Residual{at: x, kernels: make([]float64, len(v.sites)+1)}
 	for i := range v.sites {
-		r.kernels[i] = v.kernel(likenessOf(&s, &v.sites[i]))
+		l := likenessOf(&s, &v.sites[i])
+		r.kernels[i] = variances.kernel(&l)
 	}
 	r.kernels[len(v.sites)] = 1
 	r.Mean = floats.Dot(r.kernels, v.pull)

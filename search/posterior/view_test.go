@@ -101,7 +101,7 @@ func TestViewWithoutTrials(t *testing.T) {
 	if r.Mean != 0 || v.IsSeen() {
 		t.Errorf("a mean of %g", r.Mean)
 	}
-	want := s.kernel(likeness{near: 1, isSamePool: true, isSameServer: true}) + s.course(0)
+	want := s.kernel(likeness{global: 1, shared: 1, pool: 1, smooth: 1, cell: 1}) + s.course(0)
 	near(t, "variance", r.Variance, want, 1e-12)
 	near(t, "covariance", v.Against(r).Covariance(r), want, 1e-12)
 	if math.IsNaN(v.TrialVariance(1)) {
