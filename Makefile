@@ -27,7 +27,11 @@ demo: setup ## Profile the MiniLM sentence encoder for about 3 minutes under p99
 
 # Packages without a goroutine (internal/floors sees to it), tested by simulations: the race detector finds nothing in them and makes
 # them ten times slower.
-SIMULATED := ./fleet/results ./gate/decide ./ortsweep/race ./search/... ./measure/arrivals ./measure/stats
+SIMULATED := ./capacity/replica ./fleet/results ./gate/decide ./ortsweep/race ./search/... ./measure/arrivals ./measure/stats
+# `make lint` has vetted all packages, with more checks than go test.
+VETTED    := -vet=off
+# Puts ONNX Runtime's CPU build and the sample models into the environment of a program.
+WITH_ORT   = TUNER_ORT_LIBRARY="$$($(TUNER) runtime install cpu)" TUNER_MODELS="$(CURDIR)/$(MODELS)"
 
 .PHONY: test
 test: setup lint ## All set-up, then all tests: unit and integration, with the race detector where there are goroutines
@@ -36,18 +40,26 @@ test: setup lint ## All set-up, then all tests: unit and integration, with the r
 	@echo "==> test: downloading ONNX Runtime with OpenVINO if needed"
 	$(TUNER) runtime install openvino
 	@echo "==> test: unit and integration tests"
-	TUNER_ORT_LIBRARY="$$($(TUNER) runtime install cpu)" TUNER_MODELS="$(CURDIR)/$(MODELS)" go test -race -timeout 20m \
-		$$(go list ./... | grep -vxF "$$(go list ./internal/cli $(SIMULATED))")
-	go test $(SIMULATED)
-	go test -race ./internal/cli
-	@echo "==> test: the verbs with ONNX Runtime, without the race detector, under which their many processes take four times as long"
-	TUNER_ORT_LIBRARY="$$($(TUNER) runtime install cpu)" TUNER_MODELS="$(CURDIR)/$(MODELS)" go test -timeout 20m ./internal/cli
+	$(WITH_ORT) go test $(VETTED) -race -timeout 20m $$(go list ./... | grep -vxF "$$(go list ./internal/cli $(SIMULATED))")
+	@$(MAKE) --no-print-directory -j 2 test-verbs test-simulations
 	@echo "==> test: what makes the packages"
 	go -C tools/dist test ./...
 	@echo "==> test: the laboratory's own tests"
 	@$(MAKE) --no-print-directory -C lab test MODELS="$(CURDIR)/$(MODELS)"
 	@echo "==> test: ONNX Runtime with OpenVINO"
-	library="$$($(TUNER) runtime install openvino)" && LD_LIBRARY_PATH="$${library%/*}" TUNER_ORT_LIBRARY="$$library" TUNER_MODELS="$(CURDIR)/$(MODELS)" go test -race -run OpenVINO ./ort ./engine/onnxruntime ./model/onnx/rewrite/...
+	library="$$($(TUNER) runtime install openvino)" && LD_LIBRARY_PATH="$${library%/*}" TUNER_ORT_LIBRARY="$$library" TUNER_MODELS="$(CURDIR)/$(MODELS)" go test $(VETTED) -race -run OpenVINO ./ort ./engine/onnxruntime ./model/onnx/rewrite/...
+
+# The verbs wait for much of their time, such as for processes that start. Simulations run beside them, and at a
+# lower priority: the verbs measure.
+.PHONY: test-verbs
+test-verbs:
+	go test $(VETTED) -race ./internal/cli
+	@echo "==> test: the verbs with ONNX Runtime, without the race detector, under which their many processes take four times as long"
+	$(WITH_ORT) go test $(VETTED) -timeout 20m ./internal/cli
+
+.PHONY: test-simulations
+test-simulations:
+	nice go test $(VETTED) -timeout 20m $(SIMULATED)
 
 .PHONY: unit
 unit: ## The fast tests alone: no ONNX Runtime, no network

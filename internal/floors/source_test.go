@@ -15,7 +15,7 @@ import (
 func TestNoGoroutines(t *testing.T) {
 	t.Parallel()
 	files := 0
-	for _, root := range []string{"fleet/results", "gate/decide", "ortsweep/race", "search", "measure/arrivals", "measure/stats"} {
+	for _, root := range []string{"capacity/replica", "fleet/results", "gate/decide", "ortsweep/race", "search", "measure/arrivals", "measure/stats"} {
 		err := filepath.WalkDir(filepath.Join("..", "..", root), func(path string, entry fs.DirEntry, err error) error {
 			switch {
 			case err != nil:
