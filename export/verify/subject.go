@@ -127,6 +127,13 @@ func (s *subject) openStages(repository string, c *campaign.Campaign) (profile.S
 	return profile.Subject{Model: tensors.Of(s.config), Config: s.config, Values: tensors.Values(s.config, called)}, nil
 }
 
+// isServedAs reports whether a server's configuration is that of the file, with the defaults that servers add
+// (modelconfig.Complete), such as a preferred batch size. gpus is the number of the server's GPUs.
+func (s subject) isServedAs(config *modelconfig.Config, gpus int) bool {
+	complete, err := modelconfig.Complete(s.config, modelconfig.CompleteOptions{DirName: s.reported.Name, GPUs: gpus})
+	return err == nil && modelconfig.Equal(config, complete)
+}
+
 // folders lists the subjects with a folder in the repository: the stages of a pipeline and then itself.
 func (s subject) folders() []subject { return append(slices.Clone(s.stages), s) }
 

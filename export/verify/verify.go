@@ -17,7 +17,6 @@ import (
 	"tuner/export"
 	"tuner/internal/exit"
 	"tuner/measure"
-	"tuner/model/modelconfig"
 	"tuner/ort/addon"
 	"tuner/runner"
 )
@@ -238,7 +237,7 @@ func (v *verifier) probe(ctx context.Context, client api.Client, s subject) {
 
 	config, err := client.ModelConfig(ctx, name)
 	v.expect(name, "configuration", "the server serves config.pbtxt as it is",
-		problem(err, err == nil && !modelconfig.Equal(config, s.config), "the server serves another configuration than config.pbtxt"))
+		problem(err, err == nil && !s.isServedAs(config, v.options.GPUs), "the server serves another configuration than config.pbtxt"))
 
 	if len(s.requests) == 0 { // the pipeline's request calls it
 		return

@@ -1,6 +1,7 @@
 package verify
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -144,6 +145,30 @@ func TestOpen(t *testing.T) {
 	}
 	if _, err := open(dir, export.ManifestModel{Name: "m", HostPolicies: []string{"$(reboot),cpu-cores=0"}}, ""); err == nil || !strings.Contains(err.Error(), "host_policies: cannot read") {
 		t.Errorf("a host policy of another form: %v", err)
+	}
+}
+
+// A server adds a preferred batch size to a batcher without one. Any other difference counts.
+func TestServedConfiguration(t *testing.T) {
+	t.Parallel()
+	const rest = `name: "m" backend: "onnxruntime" default_model_filename: "model.onnx" max_batch_size: 8 instance_group { count: 2 kind: KIND_CPU } `
+	for batcher, want := range map[string]bool{
+		`dynamic_batching {}`:                                   true,
+		`dynamic_batching { preferred_batch_size: [8] }`:        true,
+		`dynamic_batching { preferred_batch_size: [4] }`:        false,
+		`dynamic_batching { max_queue_delay_microseconds: 10 }`: false,
+		``: false,
+	} {
+		file, errFile := modelconfig.Parse("config.pbtxt", []byte(rest+`dynamic_batching {}`))
+		other, errOther := modelconfig.Parse("config.pbtxt", []byte(rest+batcher))
+		served, errServed := modelconfig.Complete(other, modelconfig.CompleteOptions{DirName: "m", HasModelFile: true})
+		if err := errors.Join(errFile, errOther, errServed); err != nil {
+			t.Fatal(err)
+		}
+		s := subject{config: file, reported: export.ManifestModel{Name: "m"}}
+		if got := s.isServedAs(served, 0); got != want {
+			t.Errorf("%q: %v, want %v", batcher, got, want)
+		}
 	}
 }
 
