@@ -26,6 +26,8 @@ import (
 	pb "tuner/engine/api/inferencepb"
 	"tuner/lab/peers"
 	"tuner/lab/published"
+	"tuner/model/onnx"
+	"tuner/model/onnx/build"
 	"tuner/ort/ortlib/wheel"
 )
 
@@ -191,6 +193,107 @@ func TestTunedPipeline(t *testing.T) {
 				t.Error(err)
 			}
 		})
+	}
+}
+
+// The files of business logic (BLS): a model in Python that calls the MLP and then a head.
+const (
+	logicConfig = `backend: "python" max_batch_size: 0 instance_group { count: 2 kind: KIND_CPU }
+input { name: "FEATURES" data_type: TYPE_FP32 dims: [ 1, 64 ] } output { name: "SCORES" data_type: TYPE_FP32 dims: [ 1, 8 ] }
+`
+	logicCode = `import triton_python_backend_utils as pb_utils
+
+def call(model, name, tensor, output):
+    request = pb_utils.InferenceRequest(model_name=model, requested_output_names=[output], inputs=[pb_utils.Tensor(name, tensor.as_numpy())])
+    answer = request.exec()
+    if answer.has_error():
+        raise pb_utils.TritonModelException(answer.error().message())
+    return pb_utils.get_output_tensor_by_name(answer, output)
+
+class TritonPythonModel:
+    def execute(self, requests):
+        answers = []
+        for request in requests:
+            features = pb_utils.get_input_tensor_by_name(request, "FEATURES")
+            scores = call("head", "X", call("mlp", "INPUT", features, "OUTPUT"), "Y")
+            answers.append(pb_utils.InferenceResponse(output_tensors=[pb_utils.Tensor("SCORES", scores.as_numpy())]))
+        return answers
+`
+	mlpConfig = `platform: "onnxruntime_onnx" max_batch_size: 4 instance_group { count: 1 kind: KIND_CPU } dynamic_batching {}
+input { name: "INPUT" data_type: TYPE_FP32 dims: [ 64 ] } output { name: "OUTPUT" data_type: TYPE_FP32 dims: [ 8 ] }
+`
+	logicHead = `platform: "onnxruntime_onnx" max_batch_size: 4 instance_group { count: 1 kind: KIND_CPU }
+input { name: "X" data_type: TYPE_FP32 dims: [ 8 ] } output { name: "Y" data_type: TYPE_FP32 dims: [ 8 ] }
+`
+	logicProfile = `pipeline: repository/scorer
+output: out
+search: {budget: {time: 2m, trials: 8}, window: 200ms}
+load: {concurrency: [4]}
+runner: {mode: local, server: %q}
+models:
+  mlp: {space: {intra_op_threads: 1, instance_count: [1, 2], max_batch_size: [1, 4]}}
+  head: {space: {intra_op_threads: 1, instance_count: 1}}
+`
+)
+
+// TestTunedLogic tunes the models that a model in Python calls, on a real Triton with its Python backend. The
+// explanation names a bottleneck with figures of both. Triton serves the written repository, whose answers are those of
+// the first one, and so does an export.
+func TestTunedLogic(t *testing.T) {
+	servers, dir := find(t), t.TempDir()
+	head := build.NewGraph("head")
+	head.OutputAs("Y", head.Node("Softmax", []string{head.Input("X", onnx.Float, onnx.Symbol("batch"), onnx.Fixed(8))}), onnx.Float, onnx.Symbol("batch"), onnx.Fixed(8))
+	repository := filepath.Join(dir, "repository")
+	put := func(path, text string) {
+		t.Helper()
+		file := filepath.Join(repository, path)
+		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		write(t, file, []byte(text))
+	}
+	put("scorer/config.pbtxt", logicConfig)
+	put("scorer/1/model.py", logicCode)
+	put("mlp/config.pbtxt", mlpConfig)
+	mlp, err := os.ReadFile(filepath.Join(environment(t, "TUNER_MODELS"), "mlp.onnx"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	put("mlp/1/model.onnx", string(mlp))
+	put("head/config.pbtxt", logicHead)
+	put("head/1/model.onnx", "")
+	if err := head.Model().Write(filepath.Join(repository, "head", "1", "model.onnx"), 1<<30); err != nil {
+		t.Fatal(err)
+	}
+	program := environment(t, "TUNER_BINARY")
+	write(t, filepath.Join(dir, "profile.yaml"), fmt.Appendf(nil, logicProfile, servers.Triton))
+	runTool(t, dir, program, "profile", "profile.yaml", "--quiet", "--ort-library", servers.ORTLibrary)
+	text := runTool(t, dir, program, "analyze", "--input", "out", "--explain")
+	for _, want := range []string{"ottleneck is ", "mlp", "head"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("the explanation lacks %q:\n%s", want, text)
+		}
+	}
+	runTool(t, dir, program, "export", "triton", "--input", "out", "-o", "deploy")
+	features := make([]float32, 64)
+	for i := range features {
+		features[i] = float32(i%7) / 7
+	}
+	var right []float64
+	for _, served := range []string{repository, filepath.Join(dir, "out", "repository"), filepath.Join(dir, "deploy", "model_repository")} {
+		s, err := servers.StartTriton(t.Context(), served)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c, done := newPipelineClient(t, s)
+		got, err := c.ask(t.Context(), true, "scorer", sequencePlace{}, pipelineTensor{"FEATURES", "FP32", []int64{1, 64}, features})
+		done()
+		if right == nil {
+			right = got
+		}
+		if err := errors.Join(err, s.Stop(), near(got, right)); err != nil || len(got) != 8 {
+			t.Errorf("%s: %v, %v", served, got, err)
+		}
 	}
 }
 

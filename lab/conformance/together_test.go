@@ -14,12 +14,16 @@ import (
 	"time"
 
 	"tuner/engine/api"
+	"tuner/export"
+	"tuner/export/tuned"
+	"tuner/export/tuned/tunedtest"
 	"tuner/internal/hostinfo"
 	"tuner/measure"
 	"tuner/measure/arrivals"
 	"tuner/model/isolation"
 	"tuner/model/modelconfig"
 	"tuner/model/modelrepo"
+	"tuner/report/result"
 	"tuner/runner"
 	"tuner/runner/load"
 	"tuner/runner/meter"
@@ -287,5 +291,73 @@ func TestModelsOnCoresOfTheirOwn(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestExportedPolicies has a real Triton serve an exported repository with the exported arguments: two models whose
+// best configuration gives each a core of its own. Under a load on one of them, only that core's threads compute,
+// besides those that the server has in common.
+func TestExportedPolicies(t *testing.T) {
+	cores, err := hostinfo.Cores()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(cores) < 2 {
+		t.Skip("needs two cores")
+	}
+	// The golden result of two models, with the tensors of MiniLM and the MLP, and with this machine's processors.
+	tensor := func(field, name, datatype, dims string) string {
+		return fmt.Sprintf(`%s {\n  name: \"%s\"\n  data_type: %s\n  dims: [%s]\n}`, field, name, datatype, dims)
+	}
+	replace := append(tunedtest.Divided(),
+		tensor("input", "input_ids", "TYPE_INT64", "-1"), tensor("input", "input_ids", "TYPE_INT64", "-1")+`\n`+
+			tensor("input", "attention_mask", "TYPE_INT64", "-1")+`\n`+tensor("input", "token_type_ids", "TYPE_INT64", "-1"),
+		tensor("input", "features", "TYPE_FP32", "32"), tensor("input", "INPUT", "TYPE_FP32", "64"),
+		tensor("output", "score", "TYPE_FP32", "1"), tensor("output", "OUTPUT", "TYPE_FP32", "8"))
+	for i := range replace {
+		for k, name := range []string{"0-0", "1-1"} {
+			replace[i] = strings.ReplaceAll(replace[i], fmt.Sprintf("cores_%s,cpu-cores=%[1]s", name), fmt.Sprintf("cores_%s,cpu-cores=%d-%[2]d", name, cores[k].ID))
+		}
+	}
+	text := tunedtest.Text(t, "../..", tunedtest.Two, replace...)
+	models, err := tuned.Parse(result.FileName, text, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir, deploy := t.TempDir(), filepath.Join(t.TempDir(), "deploy")
+	write(t, filepath.Join(dir, result.FileName), text)
+	for i, file := range []string{"minilm.onnx", "mlp.onnx"} {
+		source := modelrepo.Source{Path: filepath.Join(environment(t, "TUNER_MODELS"), file), Digest: file}
+		if err := modelrepo.Write(filepath.Join(dir, "repository"), source, modelconfig.Clone(models[i].Config)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	program := environment(t, "TUNER_BINARY")
+	runTool(t, dir, program, "export", "triton", "--input", dir, "-o", deploy)
+	manifest, err := export.ReadManifest(deploy)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if text := strings.Join(manifest.Arguments, " "); strings.Count(text, "--host-policy=") != 2 {
+		t.Fatalf("the arguments are %s", text)
+	}
+	server, err := find(t).StartTriton(t.Context(), filepath.Join(deploy, manifest.Repository), manifest.Arguments...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	stopAtEnd(t, server)
+	for i, flags := range []string{"-m encoder" + tokens, "-m ranker"} {
+		before := threadsOf(t, server.PID)
+		runTool(t, "", program, append([]string{"perf", "-i", "grpc", "-u", server.GRPC, "--concurrency-range", "8", "--input-data", "zero", "-p", "700", "-s", "999", "-r", "3"},
+			strings.Fields(flags)...)...)
+		used := map[string]time.Duration{}
+		for id, th := range threadsOf(t, server.PID) {
+			used[th.cores] += th.used - before[id].used
+		}
+		own, other := strconv.Itoa(cores[i].ID), strconv.Itoa(cores[1-i].ID)
+		t.Logf("%s: CPU time %v", flags, used)
+		if used[own] < 300*time.Millisecond || used[other] > used[own]/10 {
+			t.Errorf("%s: core %s alone must have its CPU time", flags, own)
+		}
 	}
 }

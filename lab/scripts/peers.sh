@@ -61,6 +61,18 @@ server() {
 
 packages_of_triton() { echo "$dir"/triton/lib/python3.*/site-packages; }
 
+# The backend for models in Python, which is a part of Triton's package. Its processes are of that Python's version.
+code() {
+	echo "==> peers: the Python backend"
+	local site to=$dir/backends/python
+	site=$(packages_of_triton)
+	local version=${site%/site-packages}
+	rm -rf "$to"
+	mkdir -p "$to"
+	cp "$site"/pytriton/tritonserver/backends/python/{libtriton_python.so,triton_python_backend_utils.py} \
+		"$site/pytriton/tritonserver/python_backend_stubs/${version##*/python}/triton_python_backend_stub" "$to/"
+}
+
 # The wheel contains the binary, which needs a CUDA library even without a GPU. pytriton has one.
 perf_analyzer() {
 	echo "==> peers: perf_analyzer $triton"
@@ -238,6 +250,7 @@ step perf_analyzer "$triton"
 step model_analyzer "$model_analyzer"
 step backend "$branch-$ort"
 step cache "$branch"
+step code "$pytriton"
 step examples "$branch"
 if [ "${2:-}" = qa ]; then
 	step identity "$branch"

@@ -26,18 +26,28 @@ import (
 // concurrency is the load of all trials. It keeps the instances of every configuration busy.
 const concurrency = 16
 
-// The campaigns' names, which are those of their folders.
+// The names of the campaigns on the ensemble, which are those of their folders.
 const (
 	whole = "exhaustive"
 	short = "search"
 )
 
+// ensemble is the name of the pipeline, and encoder that of its stage with MiniLM.
+const (
+	ensemble = "search"
+	encoder  = "encoder"
+)
+
+// runner is the line of a profile for the server; "" for tuner's own engine.
+func (b *bench) runner() string {
+	if b.server == onTriton {
+		return fmt.Sprintf("runner: {mode: local, server: %q}\n", b.peers.Triton)
+	}
+	return ""
+}
+
 // profile is the text of a campaign's profile: 2 configurations of the tokenizer, 20 of the encoder and 4 of the head.
 func (b *bench) profile(name, library, strategy, budget string) string {
-	runner := ""
-	if b.server == onTriton {
-		runner = fmt.Sprintf("runner: {mode: local, server: %q}\n", b.peers.Triton)
-	}
 	return fmt.Sprintf(`pipeline: %q
 output: %q
 op_libraries: [%q]
@@ -47,14 +57,14 @@ models:
   tokenizer: {space: {intra_op_threads: 1, instance_count: [1, 2]}}
   encoder: {space: {intra_op_threads: [1, 2], instance_count: [1, 2], max_batch_size: [1, 2, 4, 8, 16], max_queue_delay: 0}}
   head: {space: {intra_op_threads: 1, instance_count: [1, 2], max_batch_size: [1, 8], max_queue_delay: 0}}
-`, filepath.Join(b.repository(), "search"), b.folder(name), library, runner, strategy, budget, concurrency, b.texts())
+`, filepath.Join(b.repository(), ensemble), b.folder(name), library, b.runner(), strategy, budget, concurrency, b.texts())
 }
 
 func (b *bench) folder(name string) string { return filepath.Join(b.output, b.server+"-"+name) }
 
 // exhaustive measures all configurations, or resumes with them.
 func (b *bench) exhaustive(ctx context.Context) error {
-	o, err := b.carryOut(ctx, whole, plan.Grid, fmt.Sprintf("{time: %v, trials: 2000}", b.time))
+	o, err := b.tune(ctx, whole, plan.Grid, fmt.Sprintf("{time: %v, trials: 2000}", b.time))
 	if err != nil {
 		return err
 	}
@@ -70,7 +80,7 @@ func (b *bench) search(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	_, err = b.carryOut(ctx, short, plan.Stagewise, fmt.Sprintf("{trials: %d}", all.candidates/10))
+	_, err = b.tune(ctx, short, plan.Stagewise, fmt.Sprintf("{trials: %d}", all.candidates/10))
 	return err
 }
 
@@ -82,8 +92,8 @@ type outcome struct {
 	trials     int // with service trials
 }
 
-// carryOut runs a campaign, or the rest of it, and prints its answer.
-func (b *bench) carryOut(ctx context.Context, name, strategy, budget string) (outcome, error) {
+// tune runs a campaign on the ensemble, or the rest of it.
+func (b *bench) tune(ctx context.Context, name, strategy, budget string) (outcome, error) {
 	own, err := findExtensions(ctx)
 	if err != nil {
 		return outcome{}, err
@@ -93,12 +103,17 @@ func (b *bench) carryOut(ctx context.Context, name, strategy, budget string) (ou
 			return outcome{}, err
 		}
 	}
+	return b.carryOut(ctx, own, name, b.profile(name, own.library, strategy, budget))
+}
+
+// carryOut runs the campaign of a profile, or the rest of it, and prints its answer.
+func (b *bench) carryOut(ctx context.Context, own extensions, name, profile string) (outcome, error) {
 	path := b.folder(name) + ".profile.yaml"
-	if err := os.WriteFile(path, []byte(b.profile(name, own.library, strategy, budget)), 0o644); err != nil {
+	if err := os.WriteFile(path, []byte(profile), 0o644); err != nil {
 		return outcome{}, fmt.Errorf("cannot write the profile: %w", err)
 	}
 	for _, args := range [][]string{{"profile", "-f", path, "--quiet"}, {"analyze", "--input", b.folder(name)}} {
-		if err := b.program(ctx, own, args...); err != nil {
+		if _, err := b.program(ctx, own, args...); err != nil {
 			return outcome{}, err
 		}
 	}
@@ -110,14 +125,17 @@ func (b *bench) carryOut(ctx context.Context, name, strategy, budget string) (ou
 	return o, err
 }
 
-// program runs tuner to its end with Python's own library, which the operators need.
-func (b *bench) program(ctx context.Context, own extensions, args ...string) error {
+// program runs tuner to its end with Python's own library, if operators need it, and returns what it prints.
+func (b *bench) program(ctx context.Context, own extensions, args ...string) (string, error) {
 	command := exec.CommandContext(ctx, b.tuner, args...)
 	command.Env = append(os.Environ(), "LD_PRELOAD="+own.python)
-	if text, err := command.CombinedOutput(); err != nil {
-		return fmt.Errorf("tuner %s: %w; its output:\n%s", strings.Join(args, " "), err, text)
+	var messages strings.Builder
+	command.Stderr = &messages
+	text, err := command.Output()
+	if err != nil {
+		return "", fmt.Errorf("tuner %s: %w; its output:\n%s%s", strings.Join(args, " "), err, text, messages.String())
 	}
-	return nil
+	return string(text), nil
 }
 
 // read reads a campaign.
@@ -146,7 +164,11 @@ func (b *bench) read(name string) (outcome, error) {
 // text describes a campaign's answer with the bottleneck that it names.
 func (o outcome) text() string {
 	best, _ := o.result.Winner()
-	text := fmt.Sprintf("%s: %.1f infer/s by its own report; %d trials in %v, %d of %d configurations", best.Candidate.Describe(), best.Best.Values[measure.Throughput].Value,
+	figure := fmt.Sprintf("%.1f infer/s", best.Best.Values[measure.Throughput].Value)
+	if scale := best.Best.Load.Scale; scale > 0 {
+		figure = fmt.Sprintf("scale %.3f", scale)
+	}
+	text := fmt.Sprintf("%s: %s by its own report; %d trials in %v, %d of %d configurations", best.Candidate.Describe(), figure,
 		o.trials, o.result.Account.Elapsed.Round(time.Second), o.points, o.candidates)
 	if name := o.bottleneck(); name != "" {
 		text += "; the bottleneck is " + name
@@ -233,11 +255,11 @@ func (b *bench) compare(ctx context.Context) error {
 			slices.Reverse(order)
 		}
 		for _, k := range order {
-			throughput, err := b.measure(ctx, own, filepath.Join(folders[k], "repository"))
+			throughput, err := b.measure(ctx, own, filepath.Join(folders[k], "repository"), ensemble)
 			if err != nil {
 				return fmt.Errorf("pair %d: %w", i+1, err)
 			}
-			figures[k] = append(figures[k], throughput)
+			figures[k] = append(figures[k], throughput[0])
 		}
 		fmt.Fprintf(b.messages, "pair %d of %d: %.1f and %.1f infer/s\n", i+1, b.pairs, figures[0][i], figures[1][i])
 	}
@@ -274,26 +296,44 @@ func winner(o outcome) search.Candidate {
 	return best.Candidate
 }
 
-// measure measures a repository's ensemble on a fresh server, in infer/s.
-func (b *bench) measure(ctx context.Context, own extensions, repository string) (throughput float64, err error) {
+// serve starts a fresh server on a repository, with flags of its own.
+func (b *bench) serve(ctx context.Context, own extensions, repository string, flags ...string) (*peers.Server, error) {
 	command := []string{b.peers.Triton}
-	args := []string{}
 	if b.server == onTuner {
-		command, args = []string{b.tuner, "serve", "--ort-library=" + b.peers.ORTLibrary}, []string{"--allow-op-library=" + own.library}
+		command = []string{b.tuner, "serve", "--ort-library=" + b.peers.ORTLibrary}
+		if own.library != "" {
+			flags = append(flags, "--allow-op-library="+own.library)
+		}
 	}
-	server, err := peers.StartServer(ctx, append([]string{"env", "LD_PRELOAD=" + own.python}, command...), repository, args...)
+	return peers.StartServer(ctx, append([]string{"env", "LD_PRELOAD=" + own.python}, command...), repository, flags...)
+}
+
+// measure measures models of a repository on a fresh server, one after the other, in infer/s. Only the ensemble gets
+// texts. The values of the other models' inputs do not matter, but for the tokenizer's.
+func (b *bench) measure(ctx context.Context, own extensions, repository string, models ...string) (throughput []float64, err error) {
+	server, err := b.serve(ctx, own, repository)
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
 	defer func() { err = errors.Join(err, server.Stop()) }()
 	client := sidebyside.Analyzer{Name: "tuner perf", Command: []string{b.tuner, "perf"}, Work: b.output}
-	d := sidebyside.Demand{Model: "search", Protocol: sidebyside.GRPC, Address: server.GRPC, Window: b.window, Data: b.texts(),
-		Args: []string{"--concurrency-range", strconv.Itoa(concurrency)}}
-	return sidebyside.Retry(ctx, b.messages, repository, func() (float64, error) {
-		const column = "Inferences/Second"
-		columns, err := sidebyside.Measure(ctx, client, d, columnsOf(column))
-		return columns[column], err
-	})
+	for _, model := range models {
+		d := sidebyside.Demand{Model: model, Protocol: sidebyside.GRPC, Address: server.GRPC, Window: b.window,
+			Args: []string{"--concurrency-range", strconv.Itoa(concurrency)}}
+		if model == ensemble {
+			d.Data = b.texts()
+		}
+		one, err := sidebyside.Retry(ctx, b.messages, repository, func() (float64, error) {
+			const column = "Inferences/Second"
+			columns, err := sidebyside.Measure(ctx, client, d, columnsOf(column))
+			return columns[column], err
+		})
+		if err != nil {
+			return nil, err
+		}
+		throughput = append(throughput, one)
+	}
+	return throughput, nil
 }
 
 // columnsOf reads columns of a report.

@@ -1,18 +1,29 @@
-// Pipeline measures the search for the stages of a pipeline: a tokenizer of onnxruntime-extensions, MiniLM and a
-// head, as an ensemble on a real Triton. Its parts:
+// Pipeline measures the search for several models on one real Triton: for the stages of an ensemble, and for two models
+// with traffic of their own. The ensemble is a tokenizer of onnxruntime-extensions, MiniLM and a head. Its parts:
 //
-//   - exhaustive: measures every configuration of a small space.
-//   - search: the strategy for pipelines, with a tenth as many trials. It needs the exhaustive campaign.
-//   - pairs: measures both answers in alternating pairs, on fresh servers, with `tuner perf` as the client.
+//   - exhaustive: measures every configuration of a small space (4.5 minutes).
+//   - search: the strategy for pipelines, with a tenth as many trials. It needs the exhaustive campaign (1 minute).
+//   - pairs: measures both answers in alternating pairs, on fresh servers, with `tuner perf` as the client (4 minutes).
+//   - stage: measures what the search has brought the ensemble, and what it has brought its bottleneck alone. Then it
+//     verifies the export (5 minutes).
 //
 // Requests are texts, which the tokenizer pads to one length. All configurations have one load. The program prints
 // which share of the exhaustive answer's throughput the search reaches with which share of the points, and how many
 // configurations reach as much. It also prints the bottleneck that each campaign names, and how much the exhaustive
-// throughput depends on each stage. It judges nothing.
+// throughput depends on each stage.
 //
-// Each part takes less than five minutes. A campaign that has not ended resumes when its part runs again with a larger
-// -time. Python's onnxruntime-extensions comes from lab/scripts/pipelines.sh, and the real peers from
-// lab/scripts/peers.sh. The machine should be idle otherwise.
+// The two models are MiniLM and an MLP, each with a rate and a limit on its p99. The question is how far both rates can
+// grow together:
+//
+//   - together: measures every configuration of a small space, on shared and divided cores, and searches it in the same
+//     time. It also finds the best of each model by itself (24 minutes).
+//   - blocks: measures which growth each answer carries, all of them in each block, on fresh servers. perf_analyzer
+//     measures the search's answer (10 minutes).
+//
+// Model Analyzer's search of several models takes no part, since it needs MPI. The program judges nothing. A campaign
+// that has not ended resumes when its part runs again with a larger -time or -together. Python's onnxruntime-extensions
+// comes from lab/scripts/pipelines.sh, and the real peers from lab/scripts/peers.sh. The machine should be idle
+// otherwise.
 //
 //	go -C lab run ./bench/pipeline -what exhaustive
 package main
@@ -32,14 +43,15 @@ import (
 
 // options are the flags.
 type options struct {
-	what   string
-	server string
-	time   time.Duration
-	pairs  int
-	window time.Duration
-	tuner  string
-	models string
-	output string
+	what     string
+	server   string
+	time     time.Duration
+	together time.Duration
+	pairs    int
+	window   time.Duration
+	tuner    string
+	models   string
+	output   string
 }
 
 // The servers on which campaigns and pairs run.
@@ -52,6 +64,7 @@ const (
 func parts() sidebyside.Parts[*bench] {
 	return sidebyside.Parts[*bench]{
 		{Name: "exhaustive", Run: (*bench).exhaustive}, {Name: "search", Run: (*bench).search}, {Name: "pairs", Run: (*bench).compare},
+		{Name: "stage", Run: (*bench).stage}, {Name: "together", Run: (*bench).campaigns}, {Name: "blocks", Run: (*bench).blocks},
 	}
 }
 
@@ -67,12 +80,13 @@ func main() { program.Main("pipeline", program.With(define, run)) }
 func define(f *program.Flags, o *options) {
 	parts().Define(f, &o.what)
 	f.Choice(&o.server, "server", onTriton, []string{onTriton, onTuner}, "a real Triton, or tuner's own engine")
-	f.DurationVar(&o.time, "time", 270*time.Second, "budget of the exhaustive campaign, over all its runs")
-	f.IntVar(&o.pairs, "pairs", 6, "alternating pairs in which two answers are measured")
+	f.DurationVar(&o.time, "time", 270*time.Second, "budget of the exhaustive campaign on the ensemble, over all its runs")
+	f.DurationVar(&o.together, "together", 10*time.Minute, "budget of each campaign on both models together; those of one model have a fifth of it")
+	f.IntVar(&o.pairs, "pairs", 6, "alternating pairs, or blocks, in which answers are measured")
 	f.DurationVar(&o.window, "window", 2*time.Second, "of these; a measurement is three")
 	f.Check(func() error {
-		if o.time <= 0 || o.pairs < 1 || o.window <= 0 {
-			return errors.New("-time, -pairs and -window must be above zero")
+		if o.time <= 0 || o.together <= 0 || o.pairs < 1 || o.window <= 0 {
+			return errors.New("-time, -together, -pairs and -window must be above zero")
 		}
 		return nil
 	})

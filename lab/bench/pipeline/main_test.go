@@ -99,7 +99,7 @@ func TestConfigs(t *testing.T) {
 
 func TestFlagsAreChecked(t *testing.T) {
 	t.Parallel()
-	for _, args := range [][]string{{"-what", "nothing"}, {"-server", "other"}, {"-pairs", "0"}, {"-time", "0s"}} {
+	for _, args := range [][]string{{"-what", "nothing"}, {"-server", "other"}, {"-pairs", "0"}, {"-time", "0s"}, {"-together", "0s"}} {
 		if _, err := program.Parse(define, args, io.Discard); err == nil || !strings.Contains(err.Error(), args[0]) {
 			t.Errorf("%v: %v", args, err)
 		}

@@ -115,11 +115,11 @@ func configs(library string) map[string]string {
 	return map[string]string{
 		"tokenizer": "platform: \"onnxruntime_onnx\"\nmax_batch_size: 0\ninput { name: \"text\" data_type: TYPE_STRING dims: [ 1 ] }\n" + list("output") + one +
 			fmt.Sprintf("model_operations { op_library_filename: %q }\n", library),
-		"encoder": "platform: \"onnxruntime_onnx\"\nmax_batch_size: 4\n" + list("input") +
+		encoder: "platform: \"onnxruntime_onnx\"\nmax_batch_size: 4\n" + list("input") +
 			fmt.Sprintf("output { name: \"embedding\" data_type: TYPE_FP32 dims: [ %d ] }\n", width) + one + "dynamic_batching {}\n",
 		"head": "platform: \"onnxruntime_onnx\"\nmax_batch_size: 4\n" + fmt.Sprintf("input { name: \"embedding\" data_type: TYPE_FP32 dims: [ %d ] }\noutput { name: \"classes\" data_type: TYPE_FP32 dims: [ %d ] }\n", width, classes) +
 			one + "dynamic_batching {}\n",
-		"search": "platform: \"ensemble\"\nmax_batch_size: 0\ninput { name: \"TEXT\" data_type: TYPE_STRING dims: [ 1 ] }\n" +
+		ensemble: "platform: \"ensemble\"\nmax_batch_size: 0\ninput { name: \"TEXT\" data_type: TYPE_STRING dims: [ 1 ] }\n" +
 			fmt.Sprintf("output { name: \"CLASSES\" data_type: TYPE_FP32 dims: [ -1, %d ] }\nensemble_scheduling {\n", classes) +
 			"step { model_name: \"tokenizer\" model_version: -1 input_map { key: \"text\" value: \"TEXT\" }" + maps("output_map") + " }\n" +
 			"step { model_name: \"encoder\" model_version: -1" + maps("input_map") + " output_map { key: \"embedding\" value: \"embedding\" } }\n" +
@@ -137,11 +137,11 @@ func (b *bench) makeRepository(ctx context.Context, library string) error {
 	if err != nil {
 		return err
 	}
-	encoder, err := onnx.Read(filepath.Join(b.models, "minilm.onnx"))
+	minilm, err := onnx.Read(filepath.Join(b.models, "minilm.onnx"))
 	if err != nil {
 		return fmt.Errorf("cannot read MiniLM, run make -C lab models: %w", err)
 	}
-	models := map[string]*onnx.Model{"tokenizer": tokenizer(string(vocabulary)), "encoder": encoder, "head": head()}
+	models := map[string]*onnx.Model{"tokenizer": tokenizer(string(vocabulary)), encoder: minilm, "head": head()}
 	for name, text := range configs(library) {
 		folder := filepath.Join(b.repository(), name)
 		err := errors.Join(os.MkdirAll(filepath.Join(folder, "1"), 0o755), os.WriteFile(filepath.Join(folder, "config.pbtxt"), []byte(text), 0o644))

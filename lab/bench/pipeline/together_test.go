@@ -1,0 +1,86 @@
+package main
+
+import (
+	"errors"
+	"math"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+
+	"tuner/lab/peers"
+	"tuner/search"
+	"tuner/search/plan"
+	"tuner/spec"
+)
+
+func TestJointProfile(t *testing.T) {
+	t.Parallel()
+	b := &bench{options: options{server: onTriton, output: "/out", models: "/models", together: 10 * time.Minute}, peers: &peers.Peers{Triton: "/peers/tritonserver"}}
+	p, err := spec.ParseProfile("/out/p.yaml", []byte(b.joint(shortTogether, plan.Colocation)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p.Search.Budget.Time != 10*time.Minute || p.Runner.Server != "/peers/tritonserver" || p.Output != "/out/triton-together-search" {
+		t.Errorf("the profile is %+v", p)
+	}
+	of := search.Facts{Cores: 2, BaseInstances: 1, Batching: true}
+	facts := search.Facts{Cores: 2, Parts: map[string]search.Facts{encoder: of, "ranker": of}}
+	if n, _ := p.Space(facts).Candidates().Len(); n != 8*2*2 {
+		t.Errorf("%d configurations, want 8 × 2 on shared and on divided cores", n)
+	}
+	for _, of := range traffics() {
+		if _, err := spec.ParseProfile("/out/p.yaml", []byte(b.single(of))); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// Wherever it begins, the scale is the one at which the margin crosses 0, since ln(p99/limit) grows in proportion to
+// the scale's logarithm here.
+func TestCarried(t *testing.T) {
+	t.Parallel()
+	for seed := range uint64(200) {
+		r := rand.New(rand.NewPCG(seed, 1))
+		want, slope := math.Exp(2*r.Float64()), 1+5*r.Float64()
+		got, err := carried(want*math.Exp(1.5*(2*r.Float64()-1)), func(scale float64) (float64, error) { return slope * math.Log(scale/want), nil })
+		if err != nil || math.Abs(got/want-1) > 1e-9 {
+			t.Errorf("seed %d: %v, %v, want %v", seed, got, err, want)
+		}
+	}
+	if _, err := carried(1, func(float64) (float64, error) { return -1, nil }); err == nil {
+		t.Error("a limit that is never missed has a scale")
+	}
+	broken := errors.New("broken")
+	if _, err := carried(1, func(float64) (float64, error) { return 0, broken }); !errors.Is(err, broken) {
+		t.Errorf("the error is %v", err)
+	}
+}
+
+// The encoder is at 40 of 50 ms, and the ranker at 12 of 10 ms.
+func TestMarginOf(t *testing.T) {
+	t.Parallel()
+	const report = `{"levels": [{"latency": {"p99": {"value": 0.04}}, "others": [{"model": "ranker", "latency": {"p99": {"value": 0.012}}}]}]}`
+	if got, err := marginOf([]byte(report), traffics()); err != nil || math.Abs(got-math.Log(1.2)) > 1e-9 {
+		t.Errorf("%v, %v", got, err)
+	}
+	for _, report := range []string{"", `{"levels": []}`, `{"levels": [{"latency": {}, "others": [{"latency": {}}]}]}`} {
+		if _, err := marginOf([]byte(report), traffics()); err == nil {
+			t.Errorf("%q has a margin", report)
+		}
+	}
+}
+
+func TestTables(t *testing.T) {
+	t.Parallel()
+	// The ensemble gains a factor of 2, and its stage alone one of 2.5.
+	text := factors(onTriton, []string{ensemble, encoder}, [2][2][]float64{{{50, 50, 50}, {60, 60, 60}}, {{100, 100, 100}, {150, 150, 150}}})
+	if !strings.Contains(text, "| search | 50.0 | 100.0 | **2.000**") || !strings.Contains(text, "over that of encoder alone: **0.800**") {
+		t.Error(text)
+	}
+	list := []contender{{name: "a"}, {name: "b"}}
+	text = carriedTable(onTriton, list, [][]float64{{4, 4, 4}, {5, 5, 5}}, 3.9, []time.Duration{49 * time.Millisecond, 9 * time.Millisecond})
+	if !strings.Contains(text, "| b | 5.000 | **0.800**") || !strings.Contains(text, "encoder p99 49.00 ms of 50ms and ranker p99 9.00 ms of 10ms.") {
+		t.Error(text)
+	}
+}
