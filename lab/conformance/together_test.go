@@ -348,7 +348,7 @@ func TestExportedPolicies(t *testing.T) {
 	stopAtEnd(t, server)
 	for i, flags := range []string{"-m encoder" + tokens, "-m ranker"} {
 		before := threadsOf(t, server.PID)
-		runTool(t, "", program, append([]string{"perf", "-i", "grpc", "-u", server.GRPC, "--concurrency-range", "8", "--input-data", "zero", "-p", "700", "-s", "999", "-r", "3"},
+		runTool(t, "", program, append([]string{"perf", "-i", "grpc", "-u", server.GRPC, "--concurrency-range", "8", "--input-data", "zero", "-p", "700", "-s", "100000", "-r", "3"},
 			strings.Fields(flags)...)...)
 		used := map[string]time.Duration{}
 		for id, th := range threadsOf(t, server.PID) {
