@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"io"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -122,5 +123,43 @@ func TestReportOfClaims(t *testing.T) {
 		if !strings.Contains(text, want) {
 			t.Errorf("lacks %q:\n%s", want, out.String())
 		}
+	}
+}
+
+// Of four campaigns one gets better and none gets worse: a difference of 1/4. Its deviation is that of
+// 0, 0, 0 and 1, which is 1/2, so the interval is 1/4 ± 3.182 · 1/4.
+func TestPairs(t *testing.T) {
+	t.Parallel()
+	l := &landscape.Landscape{Name: "sample", Recorded: true}
+	limit := landscape.Limit{Name: "tight", P99: 0.020}
+	before := []landscape.Outcome{outcome(30*time.Second, 0), outcome(30*time.Second, 0.01), outcome(30*time.Second, 0.04), outcome(30*time.Second, 1)}
+	after := slices.Clone(before)
+	after[2] = outcome(30*time.Second, 0.02)
+	path := filepath.Join(t.TempDir(), "before.json")
+	if err := save(path, outline([]series{{l, limit, "guided", before}, {l, limit, "random", before}}, time.Minute)); err != nil {
+		t.Fatal(err)
+	}
+	earlier, err := read(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	list := outline([]series{{l, limit, "guided", after}}, time.Minute)
+	pairs, err := pairsOf(earlier, list)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out bytes.Buffer
+	if err := differences(&out, time.Minute, []string{"guided", "random"}, pairs); err != nil {
+		t.Fatal(err)
+	}
+	want := "guided sample 4 0.50 → 0.75: +0.250 [-0.546, +1.046] 0.25 → 0.25: +0.000 [+0.000, +0.000]"
+	if text := strings.Join(strings.Fields(out.String()), " "); !strings.Contains(text, want) || strings.Contains(text, "random") {
+		t.Errorf("lacks %q:\n%s", want, out.String())
+	}
+	if _, err := pairsOf(earlier, outline([]series{{l, limit, "guided", after}}, 2*time.Minute)); err == nil {
+		t.Error("campaigns of other budgets are compared")
+	}
+	if _, err := read(filepath.Join(t.TempDir(), "none.json")); err == nil {
+		t.Error("a file that is not there is read")
 	}
 }

@@ -28,6 +28,8 @@ type options struct {
 	tuned      []string // landscapes on which strategies' constants were chosen
 	neighbour  float64  // share of the cores that a neighbour takes in its bursts
 	trace      bool     // print the trials of the first seed's campaigns
+	save       string   // file for the campaigns; "" for none
+	against    string   // file of campaigns before a change; "" for none
 }
 
 func main() { program.Main("search", program.With(define, run)) }
@@ -43,6 +45,8 @@ func define(f *program.Flags, o *options) {
 		"landscapes on which constants of the strategies were chosen, separated by commas: their rows say so")
 	f.Float64Var(&o.neighbour, "neighbour", 0,
 		"share of the cores, 0 to 0.9, that another process takes in bursts, 20 s of every 80 s in the mean")
+	f.Path(&o.save, "save", "", "write what is kept of the campaigns to this file, for -against")
+	f.Path(&o.against, "against", "", "compare with the campaigns that -save wrote to this file before a change, in pairs by seed")
 	f.Check(func() error {
 		for _, s := range o.strategies {
 			if !slices.Contains(strategies(), s) {
@@ -60,6 +64,13 @@ func define(f *program.Flags, o *options) {
 }
 
 func run(ctx context.Context, o options, out, messages io.Writer) error {
+	var earlier []kept
+	if o.against != "" {
+		var err error
+		if earlier, err = read(o.against); err != nil {
+			return err
+		}
+	}
 	all, err := open(o)
 	if err != nil {
 		return err
@@ -74,7 +85,20 @@ func run(ctx context.Context, o options, out, messages io.Writer) error {
 	if err != nil {
 		return err
 	}
-	return report(out, o, series)
+	list := outline(series, o.budget)
+	if o.save != "" {
+		if err := save(o.save, list); err != nil {
+			return err
+		}
+	}
+	if err := report(out, o, series); err != nil || o.against == "" {
+		return err
+	}
+	pairs, err := pairsOf(earlier, list)
+	if err != nil {
+		return err
+	}
+	return differences(out, o.budget, o.strategies, pairs)
 }
 
 // open reads the recorded landscapes and makes the synthetic ones, if they are selected.
