@@ -26,6 +26,7 @@ func Balancers() []Balancer { return []Balancer{Random, RoundRobin, LeastRequest
 type Fleet struct {
 	servers  []*lane
 	sent     []int
+	chosen   []int // servers of a replay's requests
 	arrivals random
 	choices  random
 	merged   tally

@@ -7,8 +7,11 @@ import (
 
 // Instants is the requests of a replay.
 type Instants struct {
-	At   []time.Duration // when they are sent, since the beginning; ascending
-	Rows int             // inferences in each; below 1 counts as 1
+	At      []time.Duration // when they are sent, since the beginning; ascending
+	Rows    int             // inferences in each; below 1 counts as 1
+	Servers []int           // the server of each; nil: the balancer chooses
+	// Sender is the cores that sending them takes all the time, on the machine that the servers share or on each of theirs.
+	Sender float64
 }
 
 // Replay predicts the latencies of requests at given instants on several servers, all of which begin
@@ -28,16 +31,23 @@ func (f *Fleet) Replay(servers int, how Balancer, b Batcher, c ServiceCurve, r I
 	for i := range f.servers {
 		f.servers[i].tally.counting = true
 	}
+	f.chosen = f.chosen[:0]
 	now := 0.0
 	for n, at := range r.At {
 		now = max(now, at.Seconds())
-		f.proceed(now, cores)
-		i := f.choose(how, n, now)
+		f.proceed(now, cores, r.Sender)
+		i := 0
+		if r.Servers != nil {
+			i = r.Servers[n]
+		} else {
+			i = f.choose(how, n, now)
+		}
+		f.chosen = append(f.chosen, i)
 		f.servers[i].due.push(arrival{now, 1, r.Rows})
-		f.proceed(now, cores)
+		f.proceed(now, cores, r.Sender)
 		f.sent[i]++
 	}
-	f.proceed(math.Inf(1), cores)
+	f.proceed(math.Inf(1), cores, r.Sender)
 	f.merged.reset(0, len(r.At))
 	f.merged.counting = true
 	for _, s := range f.servers {
@@ -47,8 +57,11 @@ func (f *Fleet) Replay(servers int, how Balancer, b Batcher, c ServiceCurve, r I
 	return f.merged.result(now, o.Within)
 }
 
-// proceed processes the events of all servers up to an instant.
-func (f *Fleet) proceed(until float64, cores int) {
+// Chosen returns the server of each request of the latest replay. It is valid until the next simulation.
+func (f *Fleet) Chosen() []int { return f.chosen }
+
+// proceed processes the events of all servers up to an instant. sender is as in Instants.
+func (f *Fleet) proceed(until float64, cores int, sender float64) {
 	for {
 		var first *lane
 		at, what, i := math.Inf(1), nothing, 0
@@ -63,14 +76,14 @@ func (f *Fleet) proceed(until float64, cores int) {
 		if cores == 0 {
 			first.advance(at)
 			first.handle(what, i)
-			first.pace(0)
+			first.pace(sender)
 			continue
 		}
 		for _, l := range f.servers {
 			l.advance(at)
 		}
 		first.handle(what, i)
-		total, busy := 0.0, 0
+		total, busy := sender, 0
 		for _, l := range f.servers {
 			total, busy = total+l.demand(), busy+len(l.running)
 		}

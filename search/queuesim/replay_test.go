@@ -2,6 +2,7 @@ package queuesim
 
 import (
 	"math"
+	"slices"
 	"testing"
 	"time"
 
@@ -94,6 +95,46 @@ func TestReplayCrowds(t *testing.T) {
 		got := new(Fleet).Replay(x.servers, RoundRobin, b, c, Instants{At: make([]time.Duration, x.requests)}, x.cores, Options{})
 		if math.Abs(got.Mean-x.want) > 1e-9 {
 			t.Errorf("%d requests on %d servers and %d cores: mean %g, want %g", x.requests, x.servers, x.cores, got.Mean, x.want)
+		}
+	}
+}
+
+// Requests go to the servers that the caller names, and a replay says which the balancer chose: the same servers are
+// the same replay.
+func TestReplayOfGivenServers(t *testing.T) {
+	t.Parallel()
+	c := ServiceCurve{Sizes: []int{1}, Alone: []float64{0.01}, Spread: 0.3, Threads: 1}
+	at := poisson(t, 200, 3000)
+	for _, cores := range []int{0, 2} {
+		var f Fleet
+		want := f.Replay(3, LeastRequests, single, c, Instants{At: at}, cores, Options{Seed: 3})
+		chosen := slices.Clone(f.Chosen())
+		if len(chosen) != len(at) || slices.Min(chosen) != 0 || slices.Max(chosen) != 2 {
+			t.Fatalf("%d of %d requests have a server", len(chosen), len(at))
+		}
+		if got := f.Replay(3, Random, single, c, Instants{At: at, Servers: chosen}, cores, Options{Seed: 3}); got.Mean != want.Mean || got.P99 != want.P99 {
+			t.Errorf("%d cores: %+v, want %+v", cores, got, want)
+		}
+		apart := f.Replay(3, Random, single, c, Instants{At: at[:30], Servers: make([]int, 30)}, cores, Options{Seed: 3})
+		alone := f.Replay(1, Random, single, c, Instants{At: at[:30]}, cores, Options{Seed: 3})
+		if apart.Mean != alone.Mean {
+			t.Errorf("%d cores: all requests to one of three servers take %g, to one alone %g", cores, apart.Mean, alone.Mean)
+		}
+	}
+}
+
+// A sender takes its part of the cores: none where there are enough, and otherwise as much as a thread of an instance
+// does for each core that it asks for.
+func TestReplayWithASender(t *testing.T) {
+	t.Parallel()
+	c := ServiceCurve{Sizes: []int{1}, Alone: []float64{0.01}, Threads: 1, Cores: 1}
+	for _, x := range []struct {
+		cores        int
+		sender, want float64
+	}{{0, 0, 0.01}, {0, 0.5, 0.015}, {1, 0.5, 0.015}, {2, 0.5, 0.01}, {2, 1.5, 0.0125}} {
+		got := new(Fleet).Replay(1, RoundRobin, single, c, Instants{At: []time.Duration{0, time.Second}, Sender: x.sender}, x.cores, Options{})
+		if math.Abs(got.Mean-x.want) > 1e-9 {
+			t.Errorf("%d cores and a sender on %g: mean %g, want %g", x.cores, x.sender, got.Mean, x.want)
 		}
 	}
 }
