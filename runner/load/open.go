@@ -148,7 +148,7 @@ func (l *openLoop) end() {
 
 // pace follows the schedule. The first instant of a run is the time of its call.
 func (l *openLoop) pace(ctx context.Context, tickets *tickets) {
-	waiter := l.session.newWaiter(l.session.now)
+	waiter := l.session.newWaiter(l.session.now, l.session.options.Sleeps)
 	base := unknown
 	for ctx.Err() == nil && tickets.claim() {
 		at := l.session.options.Arrivals.Next()

@@ -347,20 +347,22 @@ func TestOpenLoopInRealTime(t *testing.T) {
 
 func TestWaiterIsNeverEarly(t *testing.T) {
 	t.Parallel()
-	done := make(chan struct{})
-	go func() { // the thread ends with the goroutine
-		defer close(done)
-		epoch := time.Now()
-		now := func() time.Duration { return time.Since(epoch) }
-		w := newWaiter(now)
-		for i := range 100 {
-			at := time.Duration(i) * ms / 3
-			if w.until(at); now() < at {
-				t.Errorf("instant %v: woken at %v", at, now())
+	for _, sleeps := range []bool{false, true} {
+		done := make(chan struct{})
+		go func() { // the thread ends with the goroutine
+			defer close(done)
+			epoch := time.Now()
+			now := func() time.Duration { return time.Since(epoch) }
+			w := newWaiter(now, sleeps)
+			for i := range 100 {
+				at := time.Duration(i) * ms / 3
+				if w.until(at); now() < at {
+					t.Errorf("instant %v: woken at %v", at, now())
+				}
 			}
-		}
-	}()
-	<-done
+		}()
+		<-done
+	}
 }
 
 // With an order, each instant of the schedule sends the request that the order names, round and round.

@@ -38,6 +38,9 @@ type Part struct {
 	// Large is true if a request may be larger than a socket's buffer (64 KiB). Then the schedule
 	// of an open loop does not wait for the writing of requests.
 	Large bool
+	// Sleeps lets the schedule of an open loop wait without spinning, for clients whose processor time the server
+	// lacks. Requests are some tens of microseconds late then.
+	Sleeps bool
 
 	Timeout time.Duration // time after its sending at which a request counts as failed; 0: never
 	// Patience is the time without a completed request after which the server counts as hung.

@@ -15,6 +15,6 @@ type waiter interface {
 // sleeper waits with the timers of Go's runtime.
 type sleeper struct{ now func() time.Duration }
 
-func newSleeper(now func() time.Duration) waiter { return sleeper{now} }
+func newSleeper(now func() time.Duration, _ bool) waiter { return sleeper{now} }
 
 func (s sleeper) until(at time.Duration) { time.Sleep(at - s.now()) }

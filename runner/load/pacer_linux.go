@@ -19,13 +19,13 @@ type preciseWaiter struct {
 }
 
 // newWaiter makes the waiter of the calling goroutine and locks the goroutine to its thread. The
-// thread ends with the goroutine, so that the timer slack affects no other.
-func newWaiter(now func() time.Duration) waiter {
+// thread ends with the goroutine, so that the timer slack affects no other. sleeps is Part.Sleeps.
+func newWaiter(now func() time.Duration, sleeps bool) waiter {
 	runtime.LockOSThread()
 	// ns; without it a wait is 50 µs less precise
 	_ = unix.Prctl(unix.PR_SET_TIMERSLACK, 1, 0, 0, 0)
 	w := preciseWaiter{now: now, spin: spinFor}
-	if runtime.GOMAXPROCS(0) == 1 {
+	if sleeps || runtime.GOMAXPROCS(0) == 1 {
 		w.spin = 0 // with a single processor, spinning would delay the reading of answers
 	}
 	return w

@@ -5,4 +5,4 @@ package load
 import "time"
 
 // newWaiter makes the waiter of the calling goroutine.
-func newWaiter(now func() time.Duration) waiter { return newSleeper(now) }
+func newWaiter(now func() time.Duration, sleeps bool) waiter { return newSleeper(now, sleeps) }

@@ -26,7 +26,7 @@ const (
 // which all sessions of a run have in common.
 type session struct {
 	options   Part
-	newWaiter func(now func() time.Duration) waiter
+	newWaiter func(now func() time.Duration, sleeps bool) waiter
 	epoch     time.Time
 	loop      loop
 	link      link
@@ -55,7 +55,7 @@ type session struct {
 	warmedUp time.Duration // when the first window began
 }
 
-func newSession(p Part, epoch time.Time, newWaiter func(now func() time.Duration) waiter) *session {
+func newSession(p Part, epoch time.Time, newWaiter func(now func() time.Duration, sleeps bool) waiter) *session {
 	s := &session{options: p, newWaiter: newWaiter, epoch: epoch}
 	s.loop = &closedLoop{session: s}
 	if s.isOpen() {

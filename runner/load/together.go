@@ -14,7 +14,7 @@ import (
 // Run makes the load on one model, as Together does.
 func Run(ctx context.Context, o Options) (Result, error) { return run(ctx, o, newWaiter) }
 
-func run(ctx context.Context, o Options, newWaiter func(now func() time.Duration) waiter) (Result, error) {
+func run(ctx context.Context, o Options, newWaiter func(now func() time.Duration, sleeps bool) waiter) (Result, error) {
 	results, err := together(ctx, []Part{o.Part}, o.Windows, newWaiter)
 	return results[0], err
 }
@@ -35,7 +35,7 @@ func Together(ctx context.Context, parts []Part, w Windows) ([]Result, error) {
 	return together(ctx, parts, w, newWaiter)
 }
 
-func together(ctx context.Context, parts []Part, w Windows, newWaiter func(now func() time.Duration) waiter) ([]Result, error) {
+func together(ctx context.Context, parts []Part, w Windows, newWaiter func(now func() time.Duration, sleeps bool) waiter) ([]Result, error) {
 	if err := check(parts, w); err != nil {
 		return make([]Result, len(parts)), err
 	}

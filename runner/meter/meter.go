@@ -170,7 +170,7 @@ func (m *Meter) Problem() error {
 // return its statistics: with an *OverdueError after the timeout, or with the cause of the
 // context's end.
 func (m *Meter) Read(ctx context.Context) (Reading, error) {
-	r := Reading{At: time.Now(), Client: ownCPU(), told: m.options.Remote}
+	r := Reading{At: time.Now(), Client: OwnCPU(), told: m.options.Remote}
 	r.Machine = m.allowed.Snapshot()
 	// zero if the system has no such counter
 	r.Own, _ = hostinfo.TreesCPU(append([]int{os.Getpid()}, m.pids...)...)
@@ -229,8 +229,8 @@ func (m *Meter) sampleGPUs(ctx context.Context, timeout time.Duration) (figures,
 	return seen, err
 }
 
-// ownCPU returns the CPU time that this process has used.
-func ownCPU() time.Duration {
+// OwnCPU returns the CPU time that this process has used; 0: unknown.
+func OwnCPU() time.Duration {
 	var usage syscall.Rusage
 	if syscall.Getrusage(syscall.RUSAGE_SELF, &usage) != nil {
 		return 0
