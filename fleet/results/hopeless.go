@@ -99,9 +99,16 @@ func (x Standing) of(r analyze.Result, hourly float64) Standing {
 	if found == nil || found.Lo <= 0 {
 		return x
 	}
-	x.Most = costAt(hourly, found.Lo)
-	x.Least = costAt(hourly, found.Hi*(1+r.Verdict.More)) // 0 if anything may be better
+	x.Least, x.Most = Bounds(*found, r.Verdict.More, func(throughput float64) float64 { return costAt(hourly, throughput) })
 	return x
+}
+
+// Bounds returns the bounds of a Standing, of the throughput that was found, and of how much better any other
+// configuration may be. cost is that of a throughput. The doubt about what was found and the doubt about the others are
+// independent, and the others are expected to be no better. So the logarithms of both doubts add in squares.
+func Bounds(found Interval, more float64, cost func(throughput float64) float64) (least, most float64) {
+	up := math.Hypot(math.Log(found.Hi/found.Value), math.Log1p(more))
+	return cost(found.Value * math.Exp(up)), cost(found.Lo) // 0 if anything may be better
 }
 
 // isThroughput reports whether a goal's objective is the throughput, or what follows from it.

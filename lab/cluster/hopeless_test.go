@@ -1,7 +1,6 @@
 package cluster
 
 import (
-	"math"
 	"sync"
 	"testing"
 	"time"
@@ -91,11 +90,8 @@ func judge(t *testing.T, l *landscape.Landscape, limit landscape.Limit, best flo
 		return true, "" // it stays
 	}
 	found := answer.Values[measure.Throughput]
-	least := 1 / (found.Hi * (1 + s.then.More))
-	if math.IsInf(s.then.More, 1) {
-		least = 0
-	}
-	part := results.Standing{Model: "m", Machine: "this", Part: &record.Part{}, Elapsed: first, Least: least, Most: 1 / found.Lo}
+	least, most := results.Bounds(results.Interval{Value: found.Value, Lo: found.Lo, Hi: found.Hi}, s.then.More, func(throughput float64) float64 { return 1 / throughput })
+	part := results.Standing{Model: "m", Machine: "this", Part: &record.Part{}, Elapsed: first, Least: least, Most: most}
 	other := results.Standing{Model: "m", Machine: "other", Least: 1 / best, Most: 1 / best}
 	if list, why := results.Hopeless([]results.Standing{part, other}, first); len(list) > 0 {
 		return false, why[0]

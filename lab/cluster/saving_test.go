@@ -46,7 +46,7 @@ func (w *watched) standing() results.Standing {
 	v := w.Verdict()
 	if answer := v.Answer(); answer != nil && v.Nearest == nil {
 		found := answer.Values[measure.Throughput]
-		x.Most, x.Least = w.price/found.Lo, w.price/(found.Hi*(1+v.More))
+		x.Least, x.Most = results.Bounds(results.Interval{Value: found.Value, Lo: found.Lo, Hi: found.Hi}, v.More, func(throughput float64) float64 { return w.price / throughput })
 	}
 	return x
 }
