@@ -42,8 +42,8 @@ func plan() capacity.Plan {
 			Checks: []capacity.Check{{Load: measure.Load{Concurrency: 8, BatchSize: 1}, Measured: 0.025, Simulated: 0.026}},
 		}},
 		Verification: &capacity.Verification{
-			Server: "the bundled engine", Engines: 3, Replicas: 11, Begin: 118_800, Length: 60, PlannedRate: 370, Rate: 123, Slowness: 1.5, Sharing: 1.05, Capacity: 0.333, Cores: 2,
-			Limit: 0.15, Requests: 22_000, Late: 440, Simulated: capacity.Latencies{P50: 0.03, P99: 0.12, Within: 0.994},
+			Server: "the bundled engine", Engines: 3, Replicas: 11, Begin: 118_800, Length: 60, PlannedRate: 370, Rate: 185, Slowness: 2, InTurn: true, Capacity: 0.5, Cores: 2,
+			Limit: 0.1, Sender: 0.2, WithoutSender: 0.105, Requests: 22_000, Late: 440, Simulated: capacity.Latencies{P50: 0.03, P99: 0.12, Within: 0.994},
 			Measured: capacity.Latencies{P50: 0.031, P99: 0.126, Within: 0.993}, P99Range: [2]float64{0.118, 0.135}, Outcome: capacity.Confirmed,
 		},
 		Notes: []string{"No price is known."},

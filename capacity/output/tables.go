@@ -143,16 +143,25 @@ func verification(p capacity.Plan) (lines []string) {
 	}
 	lines = append(lines, fmt.Sprintf("Replay on %d × %s: %s of the worst hour, from %s after the beginning of the traffic. A replica of the plan gets %s requests/s there, a server here got %s.",
 		v.Engines, v.Server, duration(v.Length), duration(v.Begin), four(v.PlannedRate), four(v.Rate)))
+	switch {
+	case v.InTurn:
+		lines = append(lines, fmt.Sprintf("This machine has not the cores of all servers. So each got its requests in its turn, on all %s cores.", four(v.Cores)))
+	case v.Sharing > 0:
+		lines = append(lines, fmt.Sprintf("The servers here share %s cores. All together take %.2f × as long as sharing the cores costs.", four(v.Cores), v.Sharing))
+	}
 	if math.Abs(v.Capacity-1) > capacity.Agreement/2 {
-		lines = append(lines, fmt.Sprintf("The servers here share %s cores. One takes %.2f × the plan's time for a batch, and all together %.2f × that beside what sharing the cores costs. "+
-			"They answer %.2f × as many requests as replicas of the plan. So the rates are multiplied by that, and the limit is divided by it: %.4g ms.",
-			four(v.Cores), v.Slowness, v.Sharing, v.Capacity, 1000*v.Limit))
+		lines = append(lines, fmt.Sprintf("They answer %.2f × as many requests as replicas of the plan. So the rates are multiplied by that, and the limit is divided by it: %.4g ms.",
+			v.Capacity, 1000*v.Limit))
 	}
 	if v.Failed > 0 {
 		lines = append(lines, fmt.Sprintf("%d of the %d requests had no answer.", v.Failed, v.Requests))
 	}
 	if share := float64(v.Late) / float64(max(v.Requests, 1)); share > mostLate {
-		lines = append(lines, fmt.Sprintf("%s of the requests were sent more than 1 ms late, since the clients share the machine: their latencies count from when they were due.", percent(share)))
+		lines = append(lines, fmt.Sprintf("%s of the requests were sent more than 1 ms late, since the clients share the machine. The simulation has them as late as that.", percent(share)))
+	}
+	if v.SenderCounts() {
+		lines = append(lines, fmt.Sprintf("Sending the requests took %.2g cores beyond what clients of the campaign take. A replica shares its machine with no sender: without it the simulated p99 is %.4g ms.",
+			v.Sender, 1000*v.WithoutSender))
 	}
 	ratio := v.Measured.P99 / v.Simulated.P99
 	switch v.Outcome {
@@ -160,6 +169,8 @@ func verification(p capacity.Plan) (lines []string) {
 		lines = append(lines, fmt.Sprintf("The replay confirms the plan: the measured p99 is %.2f × the simulated one.", ratio))
 	case capacity.Careful:
 		lines = append(lines, fmt.Sprintf("The plan is careful: the measured p99 is %.2f × the simulated one.", ratio))
+	case capacity.Unclear:
+		lines = append(lines, fmt.Sprintf("The replay says nothing about the plan, since its sender takes too much of this machine: the measured p99 is %.2f × the simulated one.", ratio))
 	default:
 		lines = append(lines, fmt.Sprintf("The replay refutes the plan: the measured p99 is %.2f × the simulated one.", ratio))
 	}

@@ -62,26 +62,49 @@ func (b *balancer) done(server int) {
 	b.open[server]--
 }
 
-// spread is a connection to every server, with at most one request in flight.
-type spread struct {
+// group is the servers among which a load is spread.
+type group struct {
+	servers  []int
 	balancer *balancer
-	each     []load.Conn
-	server   int // of the request in flight
-	isOpen   bool
+	chosen   []int // the server of each request, by its number; those beyond the last are not noted
 }
 
-// dial opens a connection to every server.
-func (f *fleet) dial(ctx context.Context, _ int) (load.Conn, error) {
-	s := &spread{balancer: f.balancer}
-	for _, c := range f.connections {
-		one, err := c.Dial(ctx, 0)
-		if err != nil {
-			_ = s.Close() // the error of the dial says more
-			return nil, err
-		}
-		s.each = append(s.each, one)
+// one is a server alone.
+func one(server int) *group {
+	return &group{servers: []int{server}, balancer: newBalancer(queuesim.RoundRobin, 1, 0)}
+}
+
+// every is all servers.
+func (f *fleet) every(how queuesim.Balancer) *group {
+	g := &group{balancer: newBalancer(how, len(f.connections), f.seed)}
+	for i := range f.connections {
+		g.servers = append(g.servers, i)
 	}
-	return s, nil
+	return g
+}
+
+// dialer returns what opens a connection to every server of a group.
+func (f *fleet) dialer(g *group) func(ctx context.Context, connection int) (load.Conn, error) {
+	return func(ctx context.Context, _ int) (load.Conn, error) {
+		s := &spread{group: g}
+		for _, server := range g.servers {
+			c, err := f.connections[server].Dial(ctx, 0)
+			if err != nil {
+				_ = s.Close() // the error of the dial says more
+				return nil, err
+			}
+			s.each = append(s.each, c)
+		}
+		return s, nil
+	}
+}
+
+// spread is a connection to every server of a group, with at most one request in flight.
+type spread struct {
+	group  *group
+	each   []load.Conn
+	place  int // in the group, of the server of the request in flight
+	isOpen bool
 }
 
 // Slots implements load.Conn.
@@ -90,20 +113,23 @@ func (s *spread) Slots() int { return 1 }
 // Send implements load.Conn.
 func (s *spread) Send(_, request int) {
 	s.end() // a request that is given up
-	s.server, s.isOpen = s.balancer.choose(), true
-	s.each[s.server].Send(0, request)
+	s.place, s.isOpen = s.group.balancer.choose(), true
+	if request < len(s.group.chosen) {
+		s.group.chosen[request] = s.group.servers[s.place]
+	}
+	s.each[s.place].Send(0, request)
 }
 
 func (s *spread) end() {
 	if s.isOpen {
-		s.balancer.done(s.server)
+		s.group.balancer.done(s.place)
 		s.isOpen = false
 	}
 }
 
 // Receive implements load.Conn.
 func (s *spread) Receive() (slot int, final, null bool, err error) {
-	slot, final, null, err = s.each[s.server].Receive()
+	slot, final, null, err = s.each[s.place].Receive()
 	if final || err != nil {
 		s.end()
 	}

@@ -3,9 +3,15 @@
 //
 // It comes after package capacity, which makes the plan. Time is compressed by leaving out the rest of
 // the hour: the piece has its true rates. Rates are those of a replica, times the servers here. Where
-// the servers here are slower than the plan's replicas, or share too few cores, the rates are lower and
+// the servers here are slower than the plan's replicas, the rates are lower and
 // the limit is longer by the same factor: then all queues are as full as in the plan. Faster servers get
-// the true rates. The package
+// the true rates.
+//
+// A replica has a machine of its own. If this one has not the cores for all servers, they get their
+// requests one after the other, as the simulated balancer spreads them. Before and after each turn, closed loops
+// show how fast a server is, and the simulated server is fitted to them as the plan's replica is to its campaign's. It
+// gets the requests at the instants at which they were sent, with a sender that takes as many cores as it
+// really took. So what is compared is the simulation, and not the clients of this machine. The package
 // starts and stops the servers, and chooses nothing.
 package verify
 
@@ -20,9 +26,7 @@ import (
 	"tuner/capacity"
 	"tuner/capacity/replica"
 	"tuner/capacity/traffic"
-	"tuner/measure"
 	"tuner/runner"
-	"tuner/runner/load"
 	"tuner/search/queuesim"
 )
 
@@ -57,63 +61,56 @@ func Run(ctx context.Context, q capacity.Question, r replica.Replica, s capacity
 	if err != nil {
 		return capacity.Verification{}, err
 	}
-	f := fleet{options: o, balancer: newBalancer(q.Balancer, o.Engines, q.Seed)}
+	f := fleet{options: o, planned: r, seed: q.Seed, inTurn: o.isInTurn(r), speeds: speedsOf(r)}
+	if len(f.speeds) == 0 {
+		return capacity.Verification{}, errors.New("the result has no load with a concurrency, at which the servers here could be compared with it")
+	}
 	defer f.stop(context.WithoutCancel(ctx))
 	if err := f.launch(ctx); err != nil {
 		return capacity.Verification{}, err
 	}
-	o.Say("measuring how fast a server is here")
-	slowness, err := f.slowness(ctx, r, q.Seed)
-	if err != nil {
+	if err := f.measureSpeed(ctx, 0); err != nil {
 		return capacity.Verification{}, err
 	}
-	here := slowed(r, slowness, o)
-	o.Say("measuring how fast the servers are together")
-	sharing, err := f.sharing(ctx, here)
-	if err != nil {
+	if err := f.measureBusy(ctx, q.Balancer); err != nil {
 		return capacity.Verification{}, err
 	}
-	here = shared(here, sharing)
+	here, _ := f.here()
 	v := plannedReplay(q, r, here, piece, o)
-	v.Slowness, v.Sharing = slowness, sharing
 	at := instants(piece.Moments, v.Capacity*float64(o.Engines), thinned(q, v), q.Seed)
 	v.Requests, v.Rate = len(at.counted), float64(len(at.counted))/v.Length/float64(o.Engines)
 	if len(at.counted) < fewestRequests {
 		return v, fmt.Errorf("%d requests in %v show no 99th percentile: replay a longer piece, or plan for more traffic", len(at.counted), o.Length)
 	}
-	var sim queuesim.Fleet
-	predicted := sim.Replay(o.Engines, q.Balancer, here.Batcher, here.Curve, queuesim.Instants{At: at.counted, Rows: r.Rows}, o.Cores,
-		queuesim.Options{Seed: q.Seed, Within: []float64{v.Limit}})
-	v.Simulated = capacity.Latencies{P50: predicted.P50, P99: predicted.P99, Within: predicted.Within[0]}
-	o.Say(fmt.Sprintf("replaying %v of the worst hour: %d requests to %d servers", o.Length, len(at.counted), o.Engines))
-	if err := f.replay(ctx, at, r.Rows, &v); err != nil {
+	o.Say(fmt.Sprintf("replaying %v of the worst hour: %d requests to %s", o.Length, len(at.counted), f.words()))
+	all, err := f.replays(ctx, q.Balancer, here, at)
+	if err != nil {
 		return v, err
 	}
+	if err := all.measured(&v); err != nil {
+		return v, err
+	}
+	f.simulate(all, &v)
 	v.Outcome = v.Judge()
 	return v, nil
 }
 
+// words says which servers get requests, and when.
+func (f *fleet) words() string {
+	if f.inTurn && f.options.Engines > 1 {
+		return fmt.Sprintf("%d servers one after the other, since the machine has not the cores of all", f.options.Engines)
+	}
+	return fmt.Sprintf("%d servers", f.options.Engines)
+}
+
+// isInTurn reports whether the servers get their requests one after the other: the machine has not the cores of as many
+// replicas, or all of them share its GPU. One server has all of it in any case.
+func (o Options) isInTurn(r replica.Replica) bool {
+	return o.Engines == 1 || o.Threads == 0 || float64(o.Cores) < float64(o.Engines)*r.Cores
+}
+
 // fewestRequests is the number of requests with ten beyond the 99th percentile.
 const fewestRequests = 1000
-
-// slowed returns the replica as it is on this machine.
-func slowed(r replica.Replica, factor float64, o Options) replica.Replica {
-	c := r.Curve
-	times := func(list []float64) []float64 {
-		if list == nil {
-			return nil
-		}
-		all := make([]float64, len(list))
-		for i, t := range list {
-			all[i] = factor * t
-		}
-		return all
-	}
-	c.Alone, c.Crowded, c.Overhead, c.Path = times(c.Alone), times(c.Crowded), factor*c.Overhead, factor*c.Path
-	c.Threads, c.Cores = max(o.Threads, 1), o.Cores
-	r.Curve = c
-	return r
-}
 
 // shared returns a replica whose servers take longer by a factor while all of them are busy. A lone request takes as
 // long as before: one server was measured alone.
@@ -148,7 +145,12 @@ func plannedReplay(q capacity.Question, r, here replica.Replica, piece capacity.
 		requests += m.Each()
 	}
 	v.PlannedRate = requests / v.Length
-	v.Capacity = min(1, together(here, o)/(float64(o.Engines)*r.Capacity)) // faster servers get the true rates
+	all := together(here, o)
+	if o.isInTurn(r) {
+		v.InTurn = o.Engines > 1
+		all = float64(o.Engines) * here.Capacity
+	}
+	v.Capacity = min(1, all/(float64(o.Engines)*r.Capacity)) // faster servers get the true rates
 	v.Limit = q.Limit.Seconds() / v.Capacity
 	return v
 }
@@ -168,12 +170,16 @@ func thinned(q capacity.Question, v capacity.Verification) float64 {
 	return math.Sqrt(replica.Thinned(q.Traffic.Dispersion, max(1, v.Replicas/float64(v.Engines))))
 }
 
-// fleet is the running servers.
+// fleet is the running servers, and what was measured of them.
 type fleet struct {
 	options     Options
-	balancer    *balancer
+	planned     replica.Replica // as the campaign has it
+	seed        uint64
+	inTurn      bool
 	engines     []runner.Engine
 	connections []runner.Connections
+	speeds      []speed // of the loads that the campaign measured, ascending
+	busy        float64 // requests/s of all servers while all are busy; 0: never measured
 }
 
 func (f *fleet) launch(ctx context.Context) error {
@@ -197,125 +203,4 @@ func (f *fleet) stop(ctx context.Context) {
 	for _, e := range f.engines {
 		e.Stop(ctx)
 	}
-}
-
-// Times of a measurement of the speed.
-const (
-	speedWindow = 4 * time.Second // of each load
-	warmUp      = 2 * time.Second
-	patience    = 30 * time.Second
-)
-
-// slowness returns the factor by which a server here takes longer than the replica: the ratio of measured
-// to simulated mean latencies at the loads that the campaign measured, as their geometric mean.
-func (f *fleet) slowness(ctx context.Context, r replica.Replica, seed uint64) (float64, error) {
-	sum, n := 0.0, 0.0
-	var sim queuesim.Simulator
-	for _, k := range r.Checks {
-		if k.Load.Concurrency < 1 {
-			continue
-		}
-		measured, err := f.meanLatency(ctx, k.Load)
-		if err != nil {
-			return 0, err
-		}
-		l := k.Load
-		l.BatchSize = r.Rows
-		predicted := sim.Simulate(r.Batcher, r.Curve, l, queuesim.Options{Requests: simulatedRequests, Seed: seed}).Mean
-		if measured > 0 && predicted > 0 {
-			sum, n = sum+math.Log(measured/predicted), n+1
-		}
-	}
-	if n == 0 {
-		return 0, errors.New("the result has no load with a concurrency, at which the servers here could be compared with it")
-	}
-	return math.Exp(sum / n), nil
-}
-
-// sharing returns the factor by which the servers here take longer when all of them are busy than their simulation
-// on shared cores: the ratio of its highest rate to the measured one. The replay's connections serve one request
-// each, as in an open loop, and its front ends and clients compete for the cores.
-func (f *fleet) sharing(ctx context.Context, here replica.Replica) (float64, error) {
-	each := min(busyBatches*here.Batcher.Instances*max(1, here.Batcher.MaxBatch/here.Rows), mostClients/f.options.Engines)
-	l := measure.Load{Concurrency: f.options.Engines * max(each, fewestClients), BatchSize: here.Rows}
-	m, err := f.closedLoop(ctx, l, f.dial)
-	if err != nil {
-		return 0, err
-	}
-	w := m.Windows[0]
-	if w.Requests == 0 {
-		return 0, fmt.Errorf("no request was answered at %s", l)
-	}
-	return together(here, f.options) * w.Duration.Seconds() / float64(w.Requests), nil
-}
-
-// The clients of a closed loop that keeps all servers busy.
-const (
-	busyBatches   = 4   // full batches of each instance
-	fewestClients = 16  // of each server, so that the path is busy too
-	mostClients   = 256 // of all servers
-)
-
-// simulatedRequests is the number of requests of a simulated load, whose mean is to be known to about a
-// percent.
-const simulatedRequests = 10_000
-
-// meanLatency measures the mean latency of a load on the first server, in s.
-func (f *fleet) meanLatency(ctx context.Context, l measure.Load) (float64, error) {
-	m, err := f.closedLoop(ctx, l, func(ctx context.Context, _ int) (load.Conn, error) { return f.connections[0].Dial(ctx, l.Concurrency) })
-	if err != nil {
-		return 0, err
-	}
-	return m.Latencies().Mean().Seconds(), nil
-}
-
-// closedLoop measures a window of a closed loop over connections.
-func (f *fleet) closedLoop(ctx context.Context, l measure.Load, dial func(ctx context.Context, connection int) (load.Conn, error)) (measure.Measurement, error) {
-	result, err := load.Run(ctx, load.Options{
-		Part: load.Part{Load: l, Ramp: []int{1, l.Concurrency}, WarmUp: warmUp, Patience: patience, Large: f.connections[0].IsLarge(), Unsettled: true, Dial: dial},
-		Windows: load.Windows{
-			Length: func([]time.Duration) time.Duration { return speedWindow },
-			More:   func([][]measure.Window) bool { return false },
-			Edge:   func(context.Context, int) error { return nil },
-		},
-	})
-	if err != nil {
-		return measure.Measurement{}, err
-	}
-	m := measure.Measurement{Windows: result.Windows}
-	if m.Errors() > 0 {
-		return m, fmt.Errorf("%d requests failed at %s: %s", m.Errors(), l, result.Windows[0].FirstError)
-	}
-	return m, nil
-}
-
-// replay sends the requests, and writes what the clients saw.
-func (f *fleet) replay(ctx context.Context, at schedule, rows int, v *capacity.Verification) error {
-	isLarge := f.connections[0].IsLarge()
-	result, err := load.Run(ctx, load.Options{
-		Part: load.Part{
-			Load: measure.Load{RequestRate: v.Rate * float64(v.Engines), BatchSize: rows}, Arrivals: at.arrivals(), WarmUpRequests: len(at.before),
-			Patience: patience, Large: isLarge, Dial: f.dial,
-		},
-		Windows: load.Windows{Total: len(at.counted), Edge: func(context.Context, int) error { return nil }},
-	})
-	if err != nil {
-		return err
-	}
-	m := measure.Measurement{Windows: result.Windows}
-	latencies := m.Latencies()
-	for _, w := range result.Windows {
-		v.Failed += w.Errors + w.Dropped
-		v.Late += w.Late
-	}
-	p99, ok := m.Percentile(0.99)
-	if !ok {
-		return errors.New("no request of the replay was answered")
-	}
-	limit := time.Duration(v.Limit * float64(time.Second))
-	v.Measured = capacity.Latencies{
-		P50: latencies.Quantile(0.5).Seconds(), P99: p99.Value, Within: float64(latencies.CountAtMost(limit)) / float64(latencies.Count()+v.Failed),
-	}
-	v.P99Range = [2]float64{p99.Lo, p99.Hi}
-	return nil
 }

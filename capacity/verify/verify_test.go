@@ -3,6 +3,7 @@ package verify
 import (
 	"context"
 	"math"
+	"math/rand/v2"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -12,6 +13,7 @@ import (
 
 	"tuner/capacity"
 	"tuner/capacity/replica"
+	"tuner/measure"
 	"tuner/runner"
 	"tuner/runner/load"
 	"tuner/search/queuesim"
@@ -122,49 +124,184 @@ func (c *connection) Broken() bool { return false }
 func (c *connection) Interrupt()   { c.once.Do(func() { close(c.gone) }) }
 func (c *connection) Close() error { return nil }
 
-// Every request of the replay is sent once, and in turns to each server.
+// Every request of the replay is sent once, and noted with its server: to all in turns, or to one alone.
 func TestReplaySendsAll(t *testing.T) {
 	t.Parallel()
-	servers := []*server{{}, {}, {}}
-	f := fleet{options: Options{Engines: 3}, balancer: newBalancer(queuesim.RoundRobin, 3, 1)}
-	for _, s := range servers {
-		f.connections = append(f.connections, s)
-	}
-	at := schedule{before: make([]time.Duration, 30)}
-	for i := range 600 {
-		at.counted = append(at.counted, time.Duration(i)*time.Millisecond/2)
-	}
-	v := capacity.Verification{Engines: 3, Rate: 667, Limit: 3600}
-	if err := f.replay(t.Context(), at, 1, &v); err != nil {
-		t.Fatal(err)
-	}
-	if v.Failed != 0 || v.Measured.Within != 1 || v.P99Range[0] > v.P99Range[1] {
-		t.Errorf("%+v", v)
-	}
-	for i, s := range servers {
-		if n := s.answered.Load(); n != 210 {
-			t.Errorf("server %d answered %d requests, want 210", i, n)
+	for _, alone := range []bool{false, true} {
+		servers := []*server{{}, {}, {}}
+		f := fleet{options: Options{Engines: 3, Length: time.Second}, planned: replica.Replica{Rows: 1}}
+		for _, s := range servers {
+			f.connections = append(f.connections, s)
+		}
+		at := schedule{before: make([]time.Duration, 30)}
+		for i := range 600 {
+			at.counted = append(at.counted, time.Duration(i)*time.Millisecond/2)
+		}
+		g, want := f.every(queuesim.RoundRobin), []int{210, 210, 210}
+		if alone {
+			g, want = one(1), []int{0, 630, 0}
+		}
+		var all seen
+		if err := f.replay(t.Context(), at, g, &all); err != nil {
+			t.Fatal(err)
+		}
+		v := capacity.Verification{Limit: 3600}
+		if err := all.measured(&v); err != nil || v.Failed != 0 || v.Measured.Within != 1 || v.P99Range[0] > v.P99Range[1] {
+			t.Errorf("%v %+v", err, v)
+		}
+		noted := make([]int, 3)
+		for i, s := range all.sent {
+			noted[s.server]++
+			if s.at < 0 || i > 0 && s.at < all.sent[i-1].at {
+				t.Fatalf("request %d was sent at %v", i, s.at)
+			}
+		}
+		for i, s := range servers {
+			if n := int(s.answered.Load()); n != want[i] || noted[i] != want[i]*600/630 {
+				t.Errorf("server %d answered %d requests, want %d; %d of the replay are noted", i, n, want[i], noted[i])
+			}
 		}
 	}
 }
 
-// On a machine as fast as the plan's, with cores for all, the servers answer as much as replicas do. With
-// half the cores they answer half, and twice as slow ones half.
-func TestCapacityOfTheMachine(t *testing.T) {
+// The turns have every request once, in order, and each has a warm-up. With a balancer that counts, they are equal.
+func TestTurnsHaveAllRequests(t *testing.T) {
 	t.Parallel()
-	r := replica.Replica{Rows: 1, Batcher: queuesim.Batcher{Instances: 1, MaxBatch: 1}, Curve: queuesim.ServiceCurve{Sizes: []int{1}, Alone: []float64{0.01}}, Capacity: 100}
-	piece := capacity.Piece{Moments: []capacity.Moment{{Requests: 1500, Ready: 2}}}
-	for _, x := range []struct {
-		cores          int
-		slowness, want float64
-	}{{4, 1, 1}, {2, 1, 0.5}, {4, 2, 0.5}} {
-		o := Options{Engines: 4, Threads: 1, Cores: x.cores}
-		q := capacity.Question{Limit: 40 * time.Millisecond}
-		v := plannedReplay(q, r, slowed(r, x.slowness, o), piece, o)
-		if math.Abs(v.Capacity-x.want) > 0.01 || math.Abs(v.Limit-0.04/x.want) > 0.001 || v.PlannedRate != 50 || v.Replicas != 2 {
-			t.Errorf("%d cores, %g × as slow: %+v, want the capacity %g", x.cores, x.slowness, v, x.want)
+	here := replica.Replica{Rows: 1, Batcher: queuesim.Batcher{Instances: 1, MaxBatch: 1}, Curve: queuesim.ServiceCurve{Sizes: []int{1}, Alone: []float64{0.01}}}
+	for _, how := range queuesim.Balancers() {
+		f := fleet{options: Options{Engines: 3}, seed: 1}
+		at := schedule{before: []time.Duration{0, time.Second}}
+		for i := range 900 {
+			at.counted = append(at.counted, time.Duration(i)*time.Millisecond)
+		}
+		var counted, before []time.Duration
+		for i, turn := range f.turns(how, here, at) {
+			if len(turn.before) == 0 || !slices.IsSorted(turn.counted) {
+				t.Errorf("%s: turn %d has a warm-up of %d requests, and its instants do not ascend", how, i, len(turn.before))
+			}
+			if how != queuesim.Random && math.Abs(float64(len(turn.counted))-300) > 3 {
+				t.Errorf("%s: turn %d has %d of 900 requests", how, i, len(turn.counted))
+			}
+			counted, before = append(counted, turn.counted...), append(before, turn.before...)
+		}
+		if slices.Sort(counted); !slices.Equal(counted, at.counted) || len(before) != 3 {
+			t.Errorf("%s: the turns have %d of 900 requests, and warm-ups of %d", how, len(counted), len(before))
 		}
 	}
+}
+
+// Servers get their requests one after the other unless the machine has the cores of all. A GPU is never enough.
+func TestWhoHasTheCores(t *testing.T) {
+	t.Parallel()
+	for _, x := range []struct {
+		engines, threads, cores int
+		want                    bool
+	}{{3, 1, 2, true}, {3, 1, 5, true}, {3, 1, 6, false}, {3, 0, 64, true}, {1, 1, 2, true}} {
+		o := Options{Engines: x.engines, Threads: x.threads, Cores: x.cores}
+		if got := o.isInTurn(replica.Replica{Cores: 2}); got != x.want {
+			t.Errorf("%+v: in turn %t", x, got)
+		}
+	}
+}
+
+// On a machine as fast as the plan's, with cores for all, the servers answer as much as replicas do, and half if they
+// take twice as long. In turn the number of cores does not count.
+func TestCapacityOfTheMachine(t *testing.T) {
+	t.Parallel()
+	r := replica.Replica{
+		Rows: 1, Batcher: queuesim.Batcher{Instances: 1, MaxBatch: 1}, Capacity: 100, Cores: 1,
+		Curve: queuesim.ServiceCurve{Sizes: []int{1}, Alone: []float64{0.01}, Threads: 1},
+	}
+	slow := r
+	slow.Curve.Alone, slow.Capacity = []float64{0.02}, 50
+	piece := capacity.Piece{Moments: []capacity.Moment{{Requests: 1500, Ready: 2}}}
+	for _, x := range []struct {
+		cores  int
+		here   replica.Replica
+		want   float64
+		inTurn bool
+	}{{4, r, 1, false}, {2, r, 1, true}, {4, slow, 0.5, false}, {2, slow, 0.5, true}} {
+		o := Options{Engines: 4, Threads: 1, Cores: x.cores}
+		q := capacity.Question{Limit: 40 * time.Millisecond}
+		v := plannedReplay(q, r, x.here, piece, o)
+		if math.Abs(v.Capacity-x.want) > 0.01 || math.Abs(v.Limit-0.04/x.want) > 0.001 || v.PlannedRate != 50 || v.Replicas != 2 || v.InTurn != x.inTurn {
+			t.Errorf("%d cores, %g s: %+v, want the capacity %g", x.cores, x.here.Curve.Alone[0], v, x.want)
+		}
+	}
+}
+
+// Clients that took 30 % of a core for 1,000 requests/s take 60 % for 2,000. What they take beyond is the sending's.
+func TestSender(t *testing.T) {
+	t.Parallel()
+	window := func(cpu time.Duration, requests int) []measure.Window {
+		return []measure.Window{{Duration: time.Second, ClientCPU: cpu, Requests: requests}}
+	}
+	f := fleet{speeds: []speed{{windows: window(time.Second, 10)}, {windows: window(300*time.Millisecond, 1000)}}}
+	for cpu, want := range map[time.Duration]float64{750 * time.Millisecond: 0.15, 600 * time.Millisecond: 0, 500 * time.Millisecond: 0} {
+		if got := f.sender(window(cpu, 2000)); math.Abs(got-want) > 1e-9 {
+			t.Errorf("%v: %g cores, want %g", cpu, got, want)
+		}
+	}
+}
+
+// The simulation of the servers here says what they show: a server that takes half as long again as the plan's
+// replica, at 60 % of its capacity, with an idle sender and with one that takes a quarter of its core.
+func TestSimulatesTheServersHere(t *testing.T) {
+	t.Parallel()
+	planned := replica.Replica{
+		Rows: 1, Batcher: queuesim.Batcher{Instances: 1, MaxBatch: 1}, Capacity: 100, Cores: 1,
+		Curve:  queuesim.ServiceCurve{Sizes: []int{1}, Alone: []float64{0.01}, Threads: 1, Spread: 0.1},
+		Checks: []replica.Check{{Load: measure.Load{Concurrency: 1, BatchSize: 1}}, {Load: measure.Load{Concurrency: 4, BatchSize: 1}}},
+	}
+	here := planned
+	here.Curve.Alone = []float64{0.015}
+	f := fleet{options: Options{Engines: 2, Threads: 1, Cores: 1}, planned: planned, seed: 1, inTurn: true, speeds: speedsOf(planned)}
+	for i := range f.speeds {
+		s := &f.speeds[i]
+		s.windows = []measure.Window{closedWindow(0.015, 0.1, s.load.Concurrency)}
+	}
+	all := seen{windows: []measure.Window{{Duration: time.Second, Requests: 40, ClientCPU: 0}}}
+	random := rand.New(rand.NewPCG(3, 3))
+	for now := 0.0; len(all.sent) < 40_000; {
+		now += random.ExpFloat64() / 80
+		all.sent = append(all.sent, sent{time.Duration(now * 1e9), len(all.sent) % 2})
+	}
+	v := capacity.Verification{Limit: 1}
+	f.simulate(all, &v)
+	var fleet queuesim.Fleet
+	r := queuesim.Instants{Rows: 1}
+	for _, s := range all.sent {
+		r.At, r.Servers = append(r.At, s.at), append(r.Servers, s.server)
+	}
+	want := fleet.Replay(2, queuesim.Random, here.Batcher, here.Curve, r, 0, queuesim.Options{Seed: 2})
+	if math.Abs(v.Slowness-1.5) > 0.05 || math.Abs(v.Simulated.P99/want.P99-1) > 0.08 || v.Simulated.P99 != v.WithoutSender || v.Sender != 0 {
+		t.Errorf("%+v, want p99 %g", v, want.P99)
+	}
+	all.windows[0].ClientCPU = 250 * time.Millisecond
+	f.simulate(all, &v)
+	r.Sender = 0.25
+	want = fleet.Replay(2, queuesim.Random, here.Batcher, here.Curve, r, 0, queuesim.Options{Seed: 2})
+	if math.Abs(v.Simulated.P99/want.P99-1) > 0.2 || !v.SenderCounts() || v.Sender != 0.25 {
+		t.Errorf("with a sender: %+v, want p99 %g", v, want.P99)
+	}
+}
+
+// closedWindow has the latencies that clients of a closed loop see of a server that answers one request at a time, in mean s with
+// a spread. A request waits for all others, and so takes as many services as there are clients.
+func closedWindow(mean, spread float64, clients int) measure.Window {
+	const requests = 20_000
+	random := rand.New(rand.NewPCG(9, uint64(clients)))
+	services, latencies := make([]float64, requests), make([]time.Duration, requests)
+	sum := 0.0
+	for i := range requests {
+		services[i] = mean * math.Exp(spread*random.NormFloat64()-spread*spread/2)
+		if sum += services[i]; i >= clients {
+			sum -= services[i-clients]
+		}
+		latencies[i] = time.Duration(sum * 1e9)
+	}
+	h := measure.NewHistogram(latencies)
+	return measure.Window{Duration: time.Second, Requests: requests, Sub: []measure.SubWindow{{Requests: requests, Latency: h}}}
 }
 
 // What all servers together take longer is in the simulated rate of all together, and not in a lone request.
@@ -232,13 +369,16 @@ func (c *slowConnection) Receive() (slot int, final, null bool, err error) {
 func TestSharing(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		r := replica.Replica{Rows: 1, Batcher: queuesim.Batcher{Instances: 1, MaxBatch: 1}, Curve: queuesim.ServiceCurve{Sizes: []int{1}, Alone: []float64{0.01}}, Capacity: 100}
-		f := fleet{options: Options{Engines: 2, Threads: 1, Cores: 2}, balancer: newBalancer(queuesim.LeastRequests, 2, 1)}
+		r := replica.Replica{
+			Rows: 1, Batcher: queuesim.Batcher{Instances: 1, MaxBatch: 1}, Capacity: 100, Cores: 1,
+			Curve: queuesim.ServiceCurve{Sizes: []int{1}, Alone: []float64{0.01}, Threads: 1, Cores: 2},
+		}
+		f := fleet{options: Options{Engines: 2, Threads: 1, Cores: 2, Say: func(string) {}}, planned: r}
 		for range 2 {
 			f.connections = append(f.connections, slowServer{make(chan struct{}, 1)})
 		}
-		got, err := f.sharing(t.Context(), slowed(r, 1, f.options))
-		if err != nil || math.Abs(got-2) > 0.05 {
+		err := f.measureBusy(t.Context(), queuesim.LeastRequests)
+		if got := together(r, f.options) / f.busy; err != nil || math.Abs(got-2) > 0.05 {
 			t.Errorf("%g, %v; want 2", got, err)
 		}
 	})

@@ -19,7 +19,7 @@ const (
 	Failure      = 1
 	Usage        = 2 // wrong usage, or an invalid file
 	GateFailed   = 3
-	Inconclusive = 4  // a gate without a verdict
+	Inconclusive = 4  // a gate or a replay without a verdict
 	Infeasible   = 5  // nothing satisfies the constraints
 	Rejected     = 42 // a fleet's pod cannot run its campaign
 	Interrupted  = 130
@@ -38,7 +38,7 @@ func Codes() []Code {
 		{Failure, "Something failed: a measurement, a server, a check, or requests of `tuner perf`."},
 		{Usage, "The command line or a file is wrong, or a file cannot be written. The message says what to change."},
 		{GateFailed, "A gate failed: the candidate is worse than the margin or a limit allows."},
-		{Inconclusive, "A gate has no verdict: the budget ended before it was clear, or the machines differ."},
+		{Inconclusive, "A gate has no verdict: the budget ended before it was clear, or the machines differ. Or a plan's replay has none."},
 		{Infeasible, "Nothing satisfies the constraints. The results name the nearest configuration."},
 		{Rejected, "Only in the pods of a fleet: the campaign cannot work on this machine, so the pod is not tried again."},
 		{Interrupted, "Interrupted. What was measured is kept, and the same command resumes."},

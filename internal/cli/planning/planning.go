@@ -109,8 +109,13 @@ func Run(ctx context.Context, o Options, paths []string) error {
 	}); err != nil {
 		return err
 	}
-	if v := p.Verification; v != nil && v.Outcome == capacity.Refuted {
-		return errors.New("the replay refutes the plan: its servers are slower than the simulation says")
+	if v := p.Verification; v != nil {
+		switch v.Outcome {
+		case capacity.Refuted:
+			return errors.New("the replay refutes the plan: its servers are slower than the simulation says")
+		case capacity.Unclear:
+			return exit.With(exit.Inconclusive, errors.New("the replay says nothing about the plan: sending the requests takes too much of this machine"))
+		}
 	}
 	if p.Status == capacity.Infeasible {
 		return exit.With(exit.Infeasible, errors.New("the limit cannot be kept: raise it or --max-replicas, or name a result with a faster configuration"))

@@ -80,7 +80,7 @@ func run(ctx context.Context, o options, out, messages io.Writer) error {
 			return errors.New("the plan knows no capacity of its configuration")
 		}
 		text := fmt.Sprintf("%s\n\n%s (%s), %.5g requests/s each at most\n\n", sidebyside.Machine(ctx), chosen, p.Best.Setup, most) +
-			"| load | requests/s, planned and here | slowness | sharing | capacity | simulated p50, p99 ms | measured p50, p99 ms | p99 measured / simulated | outcome |\n|---|---|---|---|---|---|---|---|---|\n"
+			"| load | requests/s, planned and here | slowness | capacity | late, sender's cores | simulated p50, p99 ms | measured p50, p99 ms | p99 measured / simulated | outcome |\n|---|---|---|---|---|---|---|---|---|\n"
 		if err := sidebyside.Print(out, text); err != nil {
 			return err
 		}
@@ -104,7 +104,8 @@ func run(ctx context.Context, o options, out, messages io.Writer) error {
 
 func row(share float64, v *capacity.Verification) string {
 	ms := func(s float64) float64 { return 1e3 * s }
-	return fmt.Sprintf("| %g | %.1f, %.1f | %.3f | %.3f | %.3f | %.2f, %.2f | %.2f, %.2f [%.2f, %.2f] | %.3f | %s |\n", share, v.PlannedRate, v.Rate, v.Slowness, v.Sharing, v.Capacity,
+	return fmt.Sprintf("| %g | %.1f, %.1f | %.3f | %.3f | %.2f %%, %.3f | %.2f, %.2f | %.2f, %.2f [%.2f, %.2f] | %.3f | %s |\n", share, v.PlannedRate, v.Rate, v.Slowness, v.Capacity,
+		100*float64(v.Late)/float64(max(v.Requests, 1)), v.Sender,
 		ms(v.Simulated.P50), ms(v.Simulated.P99), ms(v.Measured.P50), ms(v.Measured.P99), ms(v.P99Range[0]), ms(v.P99Range[1]), v.Measured.P99/v.Simulated.P99, v.Outcome)
 }
 
