@@ -68,8 +68,8 @@ func (b *bench) exhaustive(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if o.points < o.candidates {
-		fmt.Fprintf(b.out, "%d of %d configurations are measured: run -what exhaustive again with a -time above %v\n", o.points, o.candidates, b.time)
+	if len(o.measured) < o.candidates {
+		fmt.Fprintf(b.out, "%d of %d configurations are measured: run -what exhaustive again with a -time above %v\n", len(o.measured), o.candidates, b.time)
 	}
 	return nil
 }
@@ -87,9 +87,9 @@ func (b *bench) search(ctx context.Context) error {
 // outcome has the answer of a campaign, and its numbers of trials and points.
 type outcome struct {
 	result     analyze.Result
-	candidates int // configurations of the space, without the default
-	points     int // those of them with figures
-	trials     int // with service trials
+	candidates int              // configurations of the space, without the default
+	measured   []analyze.Config // those of them with figures
+	trials     int              // with service trials
 }
 
 // tune runs a campaign on the ensemble, or the rest of it.
@@ -148,17 +148,23 @@ func (b *bench) read(name string) (outcome, error) {
 	if o.result, err = analyze.Analyze(c, analyze.Options{}); err != nil {
 		return outcome{}, err
 	}
-	o.candidates, _ = c.Profile.Space(c.Facts).Candidates().Len()
-	o.trials = len(c.Events)
-	for _, config := range o.result.Configs {
-		if len(config.Points) > 0 && !config.Candidate.IsDefault() {
-			o.points++
-		}
-	}
+	space := c.Profile.Space(c.Facts).Candidates().All()
+	o.candidates, o.trials = len(space), len(c.Events)
+	o.measured = ofSpace(o.result.Configs, space)
 	if _, ok := o.result.Winner(); !ok {
 		return outcome{}, fmt.Errorf("campaign %s has no answer", name)
 	}
 	return o, nil
+}
+
+// ofSpace returns the configurations of a space that were measured. A campaign also measures the default, and one
+// configuration for its first service trials.
+func ofSpace(configs []analyze.Config, space []search.Candidate) []analyze.Config {
+	in := map[string]bool{}
+	for _, candidate := range space {
+		in[candidate.Key()] = true
+	}
+	return slices.DeleteFunc(slices.Clone(configs), func(c analyze.Config) bool { return len(c.Points) == 0 || !in[c.Candidate.Key()] })
 }
 
 // text describes a campaign's answer with the bottleneck that it names.
@@ -169,7 +175,7 @@ func (o outcome) text() string {
 		figure = fmt.Sprintf("scale %.3f", scale)
 	}
 	text := fmt.Sprintf("%s: %s by its own report; %d trials in %v, %d of %d configurations", best.Candidate.Describe(), figure,
-		o.trials, o.result.Account.Elapsed.Round(time.Second), o.points, o.candidates)
+		o.trials, o.result.Account.Elapsed.Round(time.Second), len(o.measured), o.candidates)
 	if name := o.bottleneck(); name != "" {
 		text += "; the bottleneck is " + name
 	}
@@ -189,12 +195,11 @@ func (o outcome) bottleneck() string {
 // near is the share of the best throughput that an answer must reach to be near it.
 const near = 0.95
 
-// nearBest returns the number of configurations without the default that are near the best. Where these are many, any
-// search finds one.
-func nearBest(r analyze.Result) int {
+// nearBest returns the number of configurations that are near the best. Where these are many, any search finds one.
+func nearBest(configs []analyze.Config) int {
 	var values []float64
-	for _, c := range r.Configs {
-		if c.Best != nil && !c.Candidate.IsDefault() {
+	for _, c := range configs {
+		if c.Best != nil {
 			values = append(values, c.Best.Values[measure.Throughput].Value)
 		}
 	}
@@ -207,16 +212,16 @@ func nearBest(r analyze.Result) int {
 	return n
 }
 
-// effects returns, for each stage, the ratio of the highest to the lowest throughput that a choice for the stage alone
+// effects returns, for each of the stages, the ratio of the highest to the lowest throughput that a choice for the stage alone
 // allows: the others are chosen as well as possible. The stage that limits the pipeline has the largest.
-func effects(r analyze.Result) map[string]float64 {
+func effects(stages []analyze.Served, configs []analyze.Config) map[string]float64 {
 	found := map[string]float64{}
-	for _, stage := range r.Stages {
+	for _, stage := range stages {
 		if stage.Calls {
 			continue
 		}
 		best := map[string]float64{}
-		for _, c := range r.Configs {
+		for _, c := range configs {
 			if c.Best != nil {
 				key := c.Candidate.Of(stage.Header.Model).Key()
 				best[key] = max(best[key], c.Best.Values[measure.Throughput].Value)
@@ -271,12 +276,12 @@ func report(server string, found, best outcome, ratio stats.Estimate) string {
 	var t strings.Builder
 	fmt.Fprintf(&t, "\n### Stages of a pipeline on %s\n\n| by | answer |\n|---|---|\n| search | %s |\n| exhaustive | %s |\n\n", server, found.text(), best.text())
 	fmt.Fprintf(&t, "Throughput of the search's answer over the exhaustive one's, in pairs: **%.3f** (%.3f–%.3f), with %.1f %% of the points.\n",
-		ratio.Value, ratio.Lo, ratio.Hi, 100*float64(found.trials)/float64(best.points))
-	fmt.Fprintf(&t, "By the exhaustive campaign, %d of %d configurations are within %.0f %% of the best.\n", nearBest(best.result), best.points, 100*(1-near))
+		ratio.Value, ratio.Lo, ratio.Hi, 100*float64(found.trials)/float64(len(best.measured)))
+	fmt.Fprintf(&t, "By the exhaustive campaign, %d of %d configurations are within %.0f %% of the best.\n", nearBest(best.measured), len(best.measured), 100*(1-near))
 	if same := winner(found).Key() == winner(best).Key(); same {
 		t.WriteString("Both are the same configuration.\n")
 	}
-	all := effects(best.result)
+	all := effects(best.result.Stages, best.measured)
 	t.WriteString("By the exhaustive campaign, the choice for a stage alone changes the throughput by the factor")
 	for i, stage := range best.result.Stages {
 		if !stage.Calls {
@@ -309,7 +314,7 @@ func (b *bench) serve(ctx context.Context, own extensions, repository string, fl
 }
 
 // measure measures models of a repository on a fresh server, one after the other, in infer/s. Only the ensemble gets
-// texts. The values of the other models' inputs do not matter, but for the tokenizer's.
+// texts. The values of the other models' inputs do not matter, except the tokenizer's.
 func (b *bench) measure(ctx context.Context, own extensions, repository string, models ...string) (throughput []float64, err error) {
 	server, err := b.serve(ctx, own, repository)
 	if err != nil {

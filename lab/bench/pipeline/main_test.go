@@ -3,6 +3,7 @@ package main
 import (
 	"io"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
@@ -55,30 +56,37 @@ func found(throughputs map[string]float64) analyze.Result {
 // The choice for a stage counts with the best choice for the others.
 func TestEffects(t *testing.T) {
 	t.Parallel()
-	got := effects(found(map[string]float64{
+	r := found(map[string]float64{
 		"tokenizer.instance_count=1 encoder.instance_count=1": 50, "tokenizer.instance_count=2 encoder.instance_count=1": 40,
 		"tokenizer.instance_count=1 encoder.instance_count=2": 90, "tokenizer.instance_count=2 encoder.instance_count=2": 100,
-	}))
+	})
+	got := effects(r.Stages, r.Configs)
 	// the tokenizer: 100 with two and 90 with one; the encoder: 100 with two and 50 with one
 	if len(got) != 2 || math.Abs(got["tokenizer"]-100.0/90) > 1e-9 || got["encoder"] != 2 {
 		t.Errorf("got %v", got)
 	}
 }
 
-// 96 is within 5 % of 100, and 94 is not. The default does not count.
+// 96 is within 5 % of 100, and 94 is not. The default and what is not in the space do not count.
 func TestNearBest(t *testing.T) {
 	t.Parallel()
-	r := found(map[string]float64{"encoder.instance_count=1": 100, "encoder.instance_count=2": 96, "encoder.instance_count=3": 94, "": 99})
-	if n := nearBest(r); n != 2 {
-		t.Errorf("%d configurations are near the best, want 2", n)
+	var space []search.Candidate
+	for _, n := range []string{"1", "2", "3", "4"} {
+		space = append(space, search.NewCandidate(search.Setting{Knob: "encoder.instance_count", Value: search.Value(n)}))
+	}
+	r := found(map[string]float64{"encoder.instance_count=1": 100, "encoder.instance_count=2": 96, "encoder.instance_count=3": 94, "": 99, "encoder.intra_op_threads=1": 98})
+	measured := ofSpace(r.Configs, space)
+	if n := nearBest(measured); n != 2 || len(measured) != 3 {
+		t.Errorf("%d of %d configurations are near the best, want 2 of 3", n, len(measured))
 	}
 }
 
 func TestReport(t *testing.T) {
 	t.Parallel()
-	o := outcome{result: found(map[string]float64{"tokenizer.instance_count=1 encoder.instance_count=1": 50}), candidates: 160, points: 160, trials: 16}
+	r := found(map[string]float64{"tokenizer.instance_count=1 encoder.instance_count=1": 50})
+	o := outcome{result: r, measured: slices.Repeat(r.Configs, 160), candidates: 160, trials: 16}
 	text := report(onTriton, o, o, stats.Estimate{Value: 0.98, Lo: 0.95, Hi: 1.01})
-	for _, want := range []string{"**0.980** (0.950–1.010), with 10.0 % of the points", "1 of 160 configurations are within 5 %", "the same configuration", "1.00 for tokenizer, 1.00 for encoder."} {
+	for _, want := range []string{"**0.980** (0.950–1.010), with 10.0 % of the points", "160 of 160 configurations are within 5 %", "the same configuration", "1.00 for tokenizer, 1.00 for encoder."} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the report lacks %q:\n%s", want, text)
 		}

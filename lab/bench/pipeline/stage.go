@@ -71,7 +71,7 @@ func factors(server string, models []string, figures [2][2][]float64) string {
 	return t.String()
 }
 
-// verify exports the answer, and prints what `tuner export verify` says of it.
+// verify exports the answer, and prints the checks of `tuner export verify`.
 func (b *bench) verify(ctx context.Context, own extensions) error {
 	deploy := filepath.Join(b.output, "deploy")
 	if err := os.RemoveAll(deploy); err != nil {
