@@ -10,7 +10,6 @@ import (
 
 	"tuner/lab/bench/sidebyside"
 	"tuner/measure"
-	"tuner/measure/stats"
 )
 
 // variants returns MiniLM in both precisions, with two instances of one thread and one instance of
@@ -27,52 +26,54 @@ func variants() []launch {
 
 // grid compares fresh launches in closed loops from one request in flight to saturation.
 func (b *bench) grid(ctx context.Context) error {
-	if err := b.quantized(ctx); err != nil {
-		return err
-	}
 	o := b.or(5, 600*time.Millisecond)
-	var lines []comparison
-	var failed error
-	for _, l := range variants() {
+	return b.each(ctx, o, "closed loops, perf_analyzer", "≥ 1.0", func(l launch) (demands []demand, err error) {
 		for _, protocol := range []string{sidebyside.HTTP, sidebyside.GRPC} {
 			for _, concurrency := range []int{1, 4, 8, 16, 32} {
-				l.demands = append(l.demands, b.closed(protocol, concurrency, o.window))
+				demands = append(demands, b.closed(protocol, concurrency, o.window))
 			}
 		}
-		rounds, err := b.fresh(ctx, l, o)
-		failed = errors.Join(failed, err)
-		lines = append(lines, linesOf(l, rounds, "≥ 1.0")...)
-	}
-	failed = errors.Join(failed, b.report("### Fresh launches in turn: MiniLM, closed loops, perf_analyzer", lines))
-	return errors.Join(failed, b.summary(lines))
+		return demands, nil
+	})
 }
 
 // offered compares fresh launches in open loops, at shares of what Triton answers at most. The
 // requests come as a Poisson process.
 func (b *bench) offered(ctx context.Context) error {
-	if err := b.quantized(ctx); err != nil {
-		return err
-	}
 	o := b.or(3, 6*time.Second)
-	var lines []comparison
-	var failed error
-	for _, l := range variants() {
+	return b.each(ctx, o, "Poisson arrivals, tuner's load", "", func(l launch) (demands []demand, err error) {
 		highest, err := b.highest(ctx, l)
 		if err != nil {
-			failed = errors.Join(failed, err)
-			continue
+			return nil, err
 		}
 		for _, protocol := range []string{sidebyside.HTTP, sidebyside.GRPC} {
 			for _, share := range []float64{0.3, 0.6, 0.8} {
 				offer := measure.Load{RequestRate: math.Round(share * highest), BatchSize: 1}
-				l.demands = append(l.demands, demand{fmt.Sprintf("%s, %v", protocol, offer), ownLoad(protocol, minilmRequest(), offer, o.window)})
+				demands = append(demands, demand{fmt.Sprintf("%s, %v", protocol, offer), ownLoad(protocol, minilmRequest(), offer, o.window)})
 			}
+		}
+		return demands, nil
+	})
+}
+
+// each compares fresh launches of each variant under its loads. goal is that of the throughput's ratios.
+func (b *bench) each(ctx context.Context, o options, loads, goal string, demands func(launch) ([]demand, error)) error {
+	if err := b.quantized(ctx); err != nil {
+		return err
+	}
+	var lines []comparison
+	var failed error
+	for _, l := range variants() {
+		var err error
+		if l.demands, err = demands(l); err != nil {
+			failed = errors.Join(failed, err)
+			continue
 		}
 		rounds, err := b.fresh(ctx, l, o)
 		failed = errors.Join(failed, err)
-		lines = append(lines, linesOf(l, rounds, "")...)
+		lines = append(lines, linesOf(l, rounds, goal)...)
 	}
-	failed = errors.Join(failed, b.report("### Fresh launches in turn: MiniLM, Poisson arrivals, tuner's load", lines))
+	failed = errors.Join(failed, b.report("### Fresh launches in turn: MiniLM, "+loads, lines))
 	return errors.Join(failed, b.summary(lines))
 }
 
@@ -113,7 +114,7 @@ func linesOf(l launch, rounds [][]round, goal string) []comparison {
 // summary prints, for each kind of figure, the geometric mean of the lines' ratios, the smallest and the
 // largest.
 func (b *bench) summary(lines []comparison) error {
-	ratios, logs := map[string][]float64{}, map[string][]float64{}
+	ratios := map[string][]float64{}
 	var kinds []string
 	for _, c := range lines {
 		kind := c.kind()
@@ -121,12 +122,15 @@ func (b *bench) summary(lines []comparison) error {
 			kinds = append(kinds, kind)
 		}
 		ratios[kind] = append(ratios[kind], c.line().Ratio().Value)
-		logs[kind] = append(logs[kind], math.Log(c.line().Ratio().Value))
 	}
 	text := ""
 	for _, kind := range kinds {
 		r := ratios[kind]
-		text += fmt.Sprintf("\n%s: tuner / Triton %.3f in the mean of %d loads, %.2f to %.2f\n", kind, math.Exp(stats.Mean(logs[kind]).Value), len(r), slices.Min(r), slices.Max(r))
+		sum := 0.0
+		for _, ratio := range r {
+			sum += math.Log(ratio)
+		}
+		text += fmt.Sprintf("\n%s: tuner / Triton %.3f in the mean of %d loads, %.2f to %.2f\n", kind, math.Exp(sum/float64(len(r))), len(r), slices.Min(r), slices.Max(r))
 	}
 	return sidebyside.Print(b.out, text)
 }

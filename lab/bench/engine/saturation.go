@@ -19,27 +19,25 @@ func (b *bench) saturation(ctx context.Context) error {
 	}
 	var lines []comparison
 	var failed error
-	for _, precision := range []struct{ name, file string }{{"fp32", fileFP32}, {"int8", fileInt8}} {
-		for _, s := range []setting{{Instances: 2, Threads: 1, MaxBatch: 16}, {Instances: 1, Threads: 2, MaxBatch: 16}} {
-			more, err := b.saturate(ctx, precision.name, precision.file, s)
-			lines = append(lines, more...)
-			if err != nil && ctx.Err() == nil {
-				failed = errors.Join(failed, fmt.Errorf("%s, %v: %w", precision.name, s, err))
-			}
+	for _, l := range variants() {
+		more, err := b.saturate(ctx, l)
+		lines = append(lines, more...)
+		if err != nil && ctx.Err() == nil {
+			failed = errors.Join(failed, fmt.Errorf("%v: %w", l, err))
 		}
 	}
 	title := fmt.Sprintf("### Saturation: MiniLM, %d tokens, concurrency %d, gRPC (instances × threads)", sequence, saturationConcurrency)
 	return errors.Join(context.Cause(ctx), failed, b.report(title, lines))
 }
 
-// saturate compares one setting, with perf_analyzer and with tuner's own load generator. With an
+// saturate compares one variant, with perf_analyzer and with tuner's own load generator. With an
 // error it also returns the complete lines.
-func (b *bench) saturate(ctx context.Context, precision, file string, s setting) (lines []comparison, err error) {
+func (b *bench) saturate(ctx context.Context, l launch) (lines []comparison, err error) {
 	if err := context.Cause(ctx); err != nil {
 		return nil, err
 	}
 	o := b.or(10, 3*time.Second)
-	c, err := b.serve(ctx, file, s)
+	c, err := b.serve(ctx, l.file, l.of)
 	if err != nil {
 		return nil, err
 	}
@@ -55,7 +53,7 @@ func (b *bench) saturate(ctx context.Context, precision, file string, s setting)
 		if err != nil {
 			return lines, fmt.Errorf("%s: %w", way.name, err)
 		}
-		name := fmt.Sprintf("%s, %v, %s", precision, s, way.name)
+		name := fmt.Sprintf("%v, %s", l, way.name)
 		lines = append(lines,
 			comparison{name + ": throughput", "infer/s", rounds, throughput, 1, "≥ 1.03"},
 			comparison{name + ": p99 latency", "ms", rounds, p99, 1e3, ""},

@@ -68,10 +68,16 @@ func (b *bench) exhaustive(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if len(o.measured) < o.candidates {
-		fmt.Fprintf(b.out, "%d of %d configurations are measured: run -what exhaustive again with a -time above %v\n", len(o.measured), o.candidates, b.time)
-	}
+	b.again(o, "exhaustive", "time", b.time)
 	return nil
+}
+
+// again says how an exhaustive campaign is completed, if it is not: by another run of its part, with a larger value of
+// a flag.
+func (b *bench) again(o outcome, part, flag string, budget time.Duration) {
+	if len(o.measured) < o.candidates {
+		fmt.Fprintf(b.out, "%d of %d configurations are measured: run -what %s again with a -%s above %v\n", len(o.measured), o.candidates, part, flag, budget)
+	}
 }
 
 // search runs the strategy for pipelines with a tenth as many trials as the exhaustive campaign has configurations.
@@ -252,23 +258,36 @@ func (b *bench) compare(ctx context.Context) error {
 	if err := errors.Join(errFound, errBest); err != nil {
 		return err
 	}
-	folders := []string{b.folder(short), b.folder(whole)}
-	figures := make([][]float64, 2)
+	figures, err := b.inTurn(ctx, own, [2]string{filepath.Join(b.folder(short), "repository"), filepath.Join(b.folder(whole), "repository")}, ensemble)
+	if err != nil {
+		return err
+	}
+	return sidebyside.Print(b.out, report(b.server, found, best, stats.PairedRatio(figures[0][0], figures[1][0])))
+}
+
+// inTurn measures models of two repositories in pairs, on fresh servers: A B, B A, A B and so on. The figures are in
+// infer/s, by repository and model.
+func (b *bench) inTurn(ctx context.Context, own extensions, repositories [2]string, models ...string) (figures [2][][]float64, err error) {
+	for k := range figures {
+		figures[k] = make([][]float64, len(models))
+	}
 	for i := range b.pairs {
 		order := []int{0, 1}
 		if i%2 == 1 {
 			slices.Reverse(order)
 		}
 		for _, k := range order {
-			throughput, err := b.measure(ctx, own, filepath.Join(folders[k], "repository"), ensemble)
+			throughput, err := b.measure(ctx, own, repositories[k], models...)
 			if err != nil {
-				return fmt.Errorf("pair %d: %w", i+1, err)
+				return figures, fmt.Errorf("pair %d: %w", i+1, err)
 			}
-			figures[k] = append(figures[k], throughput[0])
+			for m := range models {
+				figures[k][m] = append(figures[k][m], throughput[m])
+			}
 		}
-		fmt.Fprintf(b.messages, "pair %d of %d: %.1f and %.1f infer/s\n", i+1, b.pairs, figures[0][i], figures[1][i])
+		fmt.Fprintf(b.messages, "pair %d of %d: %s %.1f and %.1f infer/s\n", i+1, b.pairs, models[0], figures[0][0][i], figures[1][0][i])
 	}
-	return sidebyside.Print(b.out, report(b.server, found, best, stats.PairedRatio(figures[0], figures[1])))
+	return figures, nil
 }
 
 // report is the table of both campaigns.

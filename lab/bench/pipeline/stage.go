@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"tuner/lab/bench/sidebyside"
@@ -28,23 +27,9 @@ func (b *bench) stage(ctx context.Context) error {
 	if models[1] != encoder && models[1] != "head" {
 		return fmt.Errorf("the bottleneck is %q: this part knows inputs of the encoder and the head alone", models[1])
 	}
-	repositories := []string{b.repository(), filepath.Join(b.folder(short), "repository")}
-	var figures [2][2][]float64 // by repository and model
-	for i := range b.pairs {
-		order := []int{0, 1}
-		if i%2 == 1 {
-			slices.Reverse(order)
-		}
-		for _, k := range order {
-			throughput, err := b.measure(ctx, own, repositories[k], models...)
-			if err != nil {
-				return fmt.Errorf("pair %d: %w", i+1, err)
-			}
-			for m := range models {
-				figures[k][m] = append(figures[k][m], throughput[m])
-			}
-		}
-		fmt.Fprintf(b.messages, "pair %d of %d done\n", i+1, b.pairs)
+	figures, err := b.inTurn(ctx, own, [2]string{b.repository(), filepath.Join(b.folder(short), "repository")}, models...)
+	if err != nil {
+		return err
 	}
 	if err := sidebyside.Print(b.out, factors(b.server, models, figures)); err != nil {
 		return err
@@ -54,7 +39,7 @@ func (b *bench) stage(ctx context.Context) error {
 
 // factors is the table of what the search has brought the ensemble and its bottleneck. figures are by repository and
 // model.
-func factors(server string, models []string, figures [2][2][]float64) string {
+func factors(server string, models []string, figures [2][][]float64) string {
 	var t strings.Builder
 	fmt.Fprintf(&t, "\n### The ensemble and its bottleneck alone on %s\n\n| model | at first, infer/s | tuned, infer/s | factor |\n|---|---|---|---|\n", server)
 	var brought [2][]float64

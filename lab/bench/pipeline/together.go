@@ -83,8 +83,8 @@ func (b *bench) campaigns(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if c.name == wholeTogether && len(o.measured) < o.candidates {
-			fmt.Fprintf(b.out, "%d of %d configurations are measured: run -what together again with a -together above %v\n", len(o.measured), o.candidates, b.together)
+		if c.name == wholeTogether {
+			b.again(o, "together", "together", b.together)
 		}
 	}
 	for _, t := range traffics() {

@@ -74,7 +74,7 @@ func TestMarginOf(t *testing.T) {
 func TestTables(t *testing.T) {
 	t.Parallel()
 	// The ensemble gains a factor of 2, and its stage alone one of 2.5.
-	text := factors(onTriton, []string{ensemble, encoder}, [2][2][]float64{{{50, 50, 50}, {60, 60, 60}}, {{100, 100, 100}, {150, 150, 150}}})
+	text := factors(onTriton, []string{ensemble, encoder}, [2][][]float64{{{50, 50, 50}, {60, 60, 60}}, {{100, 100, 100}, {150, 150, 150}}})
 	if !strings.Contains(text, "| search | 50.0 | 100.0 | **2.000**") || !strings.Contains(text, "over that of encoder alone: **0.800**") {
 		t.Error(text)
 	}
