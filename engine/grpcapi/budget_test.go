@@ -116,7 +116,7 @@ func TestUnreadCompressedAnswersStopNobody(t *testing.T) {
 	t.Parallel()
 	for method, flags := range map[string]byte{"ModelInfer": 1, "ModelStreamInfer": 0} {
 		sent := hello()
-		for i := range uint32(200) {
+		for i := range uint32(80) {
 			sent = append(sent, call(2*i+1, method, "grpc-accept-encoding", "gzip")...)
 			sent = append(sent, frame(frameData, flags, 2*i+1, message(t, ask(1)))...)
 		}
