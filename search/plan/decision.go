@@ -40,7 +40,7 @@ func (p *Plan) decidedAfter(n int) *decision {
 func (p *Plan) decide(events []search.Event) *decision {
 	known := posterior.New(p.posteriorOptions(), events)
 	p.known, p.knownOf = known, len(events)
-	return &decision{len(events), known, p.DecideAt(known, nil)}
+	return &decision{len(events), known, p.decideNow(known)}
 }
 
 // anchor returns the last number of trials, up to n, after which the search decides whether it is

@@ -29,23 +29,41 @@ func (p *Plan) posteriorOptions() posterior.Options {
 	return o
 }
 
-// Verdict returns the decision from all events so far.
-func (p *Plan) Verdict() verdict.Verdict { return p.DecideAt(p.Posterior(), nil) }
+// Verdict returns the decision from all events so far, as reports show it.
+func (p *Plan) Verdict() verdict.Verdict {
+	for _, d := range p.decisions {
+		if d.events == len(p.events) {
+			return p.DecideAt(d.known, nil)
+		}
+	}
+	return p.DecideAt(p.Posterior(), nil)
+}
 
 // DecideAt makes the decision from beliefs, with the strategy's predictions of unmeasured cells. at
 // compares all configurations at one load, for any client batch; nil: each at its best.
 func (p *Plan) DecideAt(known verdict.Beliefs, at *measure.Load) verdict.Verdict {
+	return verdict.Decide(known, p.verdictOptions(at))
+}
+
+// decideNow makes the decision of a running campaign from beliefs.
+func (p *Plan) decideNow(known verdict.Beliefs) verdict.Verdict {
+	o := p.verdictOptions(nil)
+	o.IsRunning = true
+	return verdict.Decide(known, o)
+}
+
+func (p *Plan) verdictOptions(at *measure.Load) verdict.Options {
 	o := verdict.Options{Space: p.settings.Space, Goal: p.settings.Goal, Confidence: p.settings.Confidence, Until: p.settings.Until, At: at}
-	o.MustConfirm = at == nil
 	if at != nil {
-		return verdict.Decide(known, o) // rivals are at their best loads
+		return o // rivals are at their best loads
 	}
+	o.MustConfirm = true
 	if predictor, ok := p.inner.(Predictor); ok {
 		o.Rivals, o.IsOpen = predictor.Rivals()
 	} else {
 		o.IsOpen = p.inner.Remaining() > 0
 	}
-	return verdict.Decide(known, o)
+	return o
 }
 
 // Leader returns the answer so far; false while nothing is likely to keep the constraints. It
@@ -80,13 +98,13 @@ func (p *Plan) soFar() verdict.Verdict {
 		o := p.posteriorOptions()
 		o.Like, o.IsSketch = p.known, true
 		known := posterior.New(o, p.events)
-		p.shown = &decision{n, known, p.DecideAt(known, nil)}
+		p.shown = &decision{n, known, p.decideNow(known)}
 	}
 	return p.shown.verdict
 }
 
 // SoFar returns the decision after the last event, for people who watch. It may differ from Verdict
-// in the last digit.
+// in the last digit, and has fewer figures (verdict.Options.IsRunning).
 func (p *Plan) SoFar() verdict.Verdict { return p.soFar() }
 
 // Statement describes the result in sentences, with the strategy's notes about its search.

@@ -179,7 +179,7 @@ func (d *decider) fill(b Beliefs, cells []posterior.Cell) {
 	for _, c := range d.bounds {
 		d.limited = append(d.limited, jointOf(b, cells, c.Metric))
 	}
-	for _, metric := range valueMetrics(d.Goal) {
+	for _, metric := range d.valueMetrics() {
 		if j, ok := b.Joint(cells, metric); ok {
 			for i := range n {
 				if !math.IsNaN(j.Means[i]) {
@@ -241,9 +241,12 @@ func jointOf(b Beliefs, cells []posterior.Cell, metric measure.Metric) joint {
 
 // valueMetrics lists the metrics of a choice: those that reports show of every configuration, and
 // the goal's others.
-func valueMetrics(goal search.Goal) []measure.Metric {
-	list := []measure.Metric{measure.Throughput, measure.LatencyAvg, goal.Latency(), measure.Memory, measure.Cost}
-	for _, m := range goal.Metrics() {
+func (d *decider) valueMetrics() []measure.Metric {
+	list := []measure.Metric{measure.Throughput, d.Goal.Latency(), measure.Memory, measure.Cost}
+	if !d.IsRunning {
+		list = append(list, measure.LatencyAvg)
+	}
+	for _, m := range d.Goal.Metrics() {
 		if !slices.Contains(list, m) {
 			list = append(list, m)
 		}

@@ -62,6 +62,9 @@ type Options struct {
 	// IsOpen means that candidates without any prediction may be better: engines without service
 	// times.
 	IsOpen bool
+	// IsRunning means that the campaign continues. The choices then have no mean latency unless the goal
+	// names it: only reports show it, it decides nothing, and to learn it takes a third of the time.
+	IsRunning bool
 	// MustConfirm means that an answer stays unfinished until it was measured on a fresh launch.
 	MustConfirm bool
 }

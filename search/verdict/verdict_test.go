@@ -4,9 +4,13 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"tuner/measure"
 	"tuner/search"
@@ -189,6 +193,26 @@ func TestRecommendedIsNotDominated(t *testing.T) {
 			isKept := r.Candidate.IsDefault() || precision != "int8"
 			if isBetter && !isKept {
 				t.Errorf("seed %d: %v at %v (%.3f) is better than the recommended %v at %v (%.3f)", seed, c.Candidate, c.Load, c.Score.Mean, r.Candidate, r.Load, r.Score.Mean)
+			}
+		}
+	}
+}
+
+// A running campaign is decided as its report will be. Only the mean latency is missing, unless the
+// goal names it.
+func TestARunningCampaignIsDecidedAlike(t *testing.T) {
+	t.Parallel()
+	for seed := range uint64(40) {
+		for _, o := range []verdict.Options{options(limit(measure.LatencyP99, 0.060)), options(limit(measure.LatencyAvg, 0.030))} {
+			report := verdict.Decide(random(seed), o)
+			if o.Goal.Constraints[0].Metric != measure.LatencyAvg {
+				for _, c := range report.Choices {
+					delete(c.Values, measure.LatencyAvg)
+				}
+			}
+			o.IsRunning = true
+			if diff := cmp.Diff(report, verdict.Decide(random(seed), o), cmpopts.EquateNaNs(), cmp.Exporter(func(reflect.Type) bool { return true })); diff != "" {
+				t.Fatalf("seed %d (-report +running):\n%s", seed, diff)
 			}
 		}
 	}
