@@ -12,18 +12,16 @@ import (
 
 func TestCurvesCoverTheAxis(t *testing.T) {
 	t.Parallel()
-	l := searchtest.Small()
-	p := newPlan(t, "grid", l, search.Budget{})
+	c := grid(t)
 	levels := map[string]map[float64]bool{}
-	for _, e := range l.Run(p, 1000) {
+	for _, e := range c.events {
 		key := e.Trial.Candidate.Key()
 		if levels[key] == nil {
 			levels[key] = map[float64]bool{}
 		}
 		levels[key][e.Trial.Load.Level()] = true
 	}
-	leader, _ := p.Leader()
-	for _, key := range []string{"default", leader.Candidate.Key()} {
+	for _, key := range []string{"default", c.leader.Candidate.Key()} {
 		for _, level := range []float64{1, 2, 4, 8, 16, 32, 64} {
 			if !levels[key][level] {
 				t.Errorf("%s was not measured at %v", key, level)
@@ -87,10 +85,8 @@ func TestFirstStageIsMeasured(t *testing.T) {
 // than the best that the search knows.
 func TestFirstStageOfTheSearchIsUsed(t *testing.T) {
 	t.Parallel()
-	l := searchtest.Small()
-	s := searchtest.Settings(l, 50*time.Millisecond)
-	p := newPlan(t, "grid", l, search.Budget{})
-	levels := firstStageLevels(s.Space, l.Run(p, 1000))
+	s, events := searchtest.Settings(searchtest.Small(), 50*time.Millisecond), grid(t).events
+	levels := firstStageLevels(s.Space, events)
 	if len(levels[search.PhaseSearch]) == 0 || len(levels[search.PhaseLoadCurve]) == 0 {
 		t.Fatalf("the first stage was measured at %v, want some in search and curve phase", levels)
 	}
@@ -99,7 +95,7 @@ func TestFirstStageOfTheSearchIsUsed(t *testing.T) {
 	for _, c := range candidates {
 		legal[c.Key()] = true
 	}
-	for _, e := range phases(l.Run(newPlan(t, "grid", l, search.Budget{}), 1000), search.PhaseLoadCurve) {
+	for _, e := range phases(events, search.PhaseLoadCurve) {
 		if c := e.Trial.Candidate; !c.IsDefault() && !legal[c.Key()] {
 			t.Errorf("%v was measured for the curve, although the search knows the first stage", c)
 		}
