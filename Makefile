@@ -25,9 +25,15 @@ demo: setup ## Profile the MiniLM sentence encoder for about 3 minutes under p99
 	@echo "==> demo: analyzing (configs/minilm.analyze.yaml)"
 	$(TUNER) analyze -f configs/minilm.analyze.yaml
 
-# Packages without a goroutine (internal/floors sees to it), tested by simulations: the race detector finds nothing in them and makes
-# them ten times slower.
-SIMULATED := ./capacity/replica ./fleet/results ./gate/decide ./ortsweep/race ./search/... ./measure/arrivals ./measure/stats
+# Packages that compute for long. The race detector makes them ten times slower. So all their tests run without it.
+# SIMULATED have no goroutine, and COMPUTED a few parallel loops. The tests RACED go through the loops, and run with the race
+# detector too. internal/floors checks these lists.
+SIMULATED := ./capacity/replica ./fleet/results ./gate/decide ./measure/arrivals ./measure/stats ./model/onnx/rewrite/... ./ortsweep/race \
+	./perf/output ./report/chart ./search/...
+COMPUTED  := ./analyze ./capacity ./capacity/adaptation ./gate ./report ./report/html
+RACED     := TestRecordedGuidedJournal|TestPlanIsReadAgain|TestAnswersDoNotChange|TestGatesAtOnce|TestOutputsOfDividedCores|TestAnswersAreTheDecisions|TestGatheringIsTheSchedulers|TestAskedAgain
+# They prove that additions touch one folder: each runs itself in a build of its own.
+ADDING    := ./model/precision/recipe/adding ./ort/provider/adding ./ort/sessionoption/adding
 # `make lint` has vetted all packages, with more checks than go test.
 VETTED    := -vet=off
 # Puts ONNX Runtime's CPU build and the sample models into the environment of a program.
@@ -40,8 +46,9 @@ test: setup lint ## All set-up, then all tests: unit and integration, with the r
 	@echo "==> test: downloading ONNX Runtime with OpenVINO if needed"
 	$(TUNER) runtime install openvino
 	@echo "==> test: unit and integration tests"
-	$(WITH_ORT) go test $(VETTED) -race -timeout 20m $$(go list ./... | grep -vxF "$$(go list ./internal/cli $(SIMULATED))")
-	@$(MAKE) --no-print-directory -j 2 test-verbs test-simulations
+	$(WITH_ORT) go test $(VETTED) -race -timeout 20m $$(go list ./... | grep -vxF "$$(go list ./internal/cli $(SIMULATED) $(COMPUTED) $(ADDING))")
+	go test $(VETTED) -race -run '^($(RACED))$$' $(COMPUTED) ./search/posterior ./search/queuesim
+	@$(MAKE) --no-print-directory -j 2 test-verbs test-computations
 	@echo "==> test: what makes the packages"
 	go -C tools/dist test ./...
 	@echo "==> test: the laboratory's own tests"
@@ -49,7 +56,7 @@ test: setup lint ## All set-up, then all tests: unit and integration, with the r
 	@echo "==> test: ONNX Runtime with OpenVINO"
 	library="$$($(TUNER) runtime install openvino)" && LD_LIBRARY_PATH="$${library%/*}" TUNER_ORT_LIBRARY="$$library" TUNER_MODELS="$(CURDIR)/$(MODELS)" go test $(VETTED) -race -run OpenVINO ./ort ./engine/onnxruntime ./model/onnx/rewrite/...
 
-# The verbs wait for much of their time, such as for processes that start. Simulations run beside them, and at a
+# The verbs wait for much of their time, such as for processes that start. Computations run beside them, and at a
 # lower priority: the verbs measure.
 .PHONY: test-verbs
 test-verbs:
@@ -57,9 +64,9 @@ test-verbs:
 	@echo "==> test: the verbs with ONNX Runtime, without the race detector, under which their many processes take four times as long"
 	$(WITH_ORT) go test $(VETTED) -timeout 20m ./internal/cli
 
-.PHONY: test-simulations
-test-simulations:
-	nice go test $(VETTED) -timeout 20m $(SIMULATED)
+.PHONY: test-computations
+test-computations:
+	$(WITH_ORT) nice go test $(VETTED) -timeout 20m $(SIMULATED) $(COMPUTED) $(ADDING)
 
 .PHONY: unit
 unit: ## The fast tests alone: no ONNX Runtime, no network

@@ -11,29 +11,77 @@ import (
 )
 
 // Packages that decide and compute have no goroutines. So campaigns can be replayed, and their
-// tests need no race detector (SIMULATED in the Makefile).
+// tests need no race detector (SIMULATED in the Makefile). Those of COMPUTED have some. Each of them
+// has a test in RACED that runs with the race detector too.
 func TestNoGoroutines(t *testing.T) {
 	t.Parallel()
-	files := 0
-	for _, root := range []string{"capacity/replica", "fleet/results", "gate/decide", "ortsweep/race", "search", "measure/arrivals", "measure/stats"} {
-		err := filepath.WalkDir(filepath.Join("..", "..", root), func(path string, entry fs.DirEntry, err error) error {
-			switch {
-			case err != nil:
-				return err
-			case !strings.HasSuffix(path, ".go"):
-				return nil
+	lists := variables(t)
+	raced := map[string]bool{}
+	for name := range strings.SplitSeq(lists["RACED"], "|") {
+		raced[name] = false
+	}
+	for _, list := range []string{"SIMULATED", "COMPUTED"} {
+		for _, root := range strings.Fields(lists[list]) {
+			dir, isTree := strings.CutSuffix(root, "/...")
+			hasRaced := false
+			files := walk(t, dir, isTree)
+			for _, path := range files {
+				names, goroutine := functions(t, path)
+				for _, name := range names {
+					if _, isRaced := raced[name]; isRaced {
+						raced[name], hasRaced, goroutine = true, true, ""
+					}
+				}
+				if goroutine != "" && list == "SIMULATED" {
+					t.Errorf("%s starts a goroutine", goroutine)
+				}
 			}
-			files++
-			checkNoGoroutine(t, path)
-			return nil
-		})
-		if err != nil {
-			t.Fatal(err)
+			if len(files) == 0 {
+				t.Errorf("%s of the Makefile has %s, where no file is", list, root)
+			}
+			if list == "COMPUTED" && !hasRaced {
+				t.Errorf("RACED of the Makefile has no test of %s", root)
+			}
 		}
 	}
-	if files == 0 {
-		t.Fatal("no file was found")
+	for name, isFound := range raced {
+		if !isFound {
+			t.Errorf("RACED of the Makefile has %s, which is no test of these packages", name)
+		}
 	}
+}
+
+// variables returns the Makefile's variables with simple values.
+func variables(t *testing.T) map[string]string {
+	t.Helper()
+	found := map[string]string{}
+	for line := range strings.Lines(strings.ReplaceAll(read(t, "Makefile"), "\\\n", " ")) {
+		if name, value, isSimple := strings.Cut(line, ":="); isSimple {
+			found[strings.TrimSpace(name)] = strings.TrimSpace(value)
+		}
+	}
+	return found
+}
+
+// walk lists the Go files of a folder of the project, and of those below it.
+func walk(t *testing.T, dir string, isTree bool) (files []string) {
+	t.Helper()
+	top := filepath.Join(root, dir)
+	err := filepath.WalkDir(top, func(path string, entry fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case entry.IsDir() && path != top && !isTree:
+			return filepath.SkipDir
+		case strings.HasSuffix(path, ".go"):
+			files = append(files, path)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return files
 }
 
 // No file has an init function. gRPC's table of compressors may be written only in one (STYLE.md).
@@ -64,7 +112,9 @@ func TestNoInit(t *testing.T) {
 	}
 }
 
-func checkNoGoroutine(t *testing.T, path string) {
+// functions lists the functions of a file. It also returns the last place where the file starts a
+// goroutine: a go statement, WaitGroup.Go or package parallel.
+func functions(t *testing.T, path string) (names []string, goroutine string) {
 	t.Helper()
 	set := token.NewFileSet()
 	file, err := parser.ParseFile(set, path, nil, parser.SkipObjectResolution)
@@ -72,9 +122,17 @@ func checkNoGoroutine(t *testing.T, path string) {
 		t.Fatal(err)
 	}
 	ast.Inspect(file, func(n ast.Node) bool {
-		if g, ok := n.(*ast.GoStmt); ok {
-			t.Errorf("%s starts a goroutine", set.Position(g.Pos()))
+		switch n := n.(type) {
+		case *ast.FuncDecl:
+			names = append(names, n.Name.Name)
+		case *ast.GoStmt:
+			goroutine = set.Position(n.Pos()).String()
+		case *ast.SelectorExpr:
+			if from, isName := n.X.(*ast.Ident); n.Sel.Name == "Go" || isName && from.Name == "parallel" {
+				goroutine = set.Position(n.Pos()).String()
+			}
 		}
 		return true
 	})
+	return names, goroutine
 }
