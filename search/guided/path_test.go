@@ -10,11 +10,11 @@ import (
 )
 
 // If a batch takes microseconds, the path to the server limits the throughput. A prediction without
-// it would be wrong by an order of magnitude. Most of 12 campaigns still end within 3 % of the
+// it would be wrong by an order of magnitude. Most of 6 campaigns still end within 3 % of the
 // best.
 func TestFindsTheBestOfQuickModels(t *testing.T) {
 	t.Parallel()
-	const seeds = 12
+	const seeds = 6
 	good, simulated := 0, &sync.Map{}
 	for seed := range uint64(seeds) {
 		limit := []float64{0.0006, 10}[seed%2]
