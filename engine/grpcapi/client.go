@@ -35,6 +35,9 @@ type client struct {
 	// KiB); only Read uses them
 	ahead, spare []byte
 	pause        pause
+	gathering    gathering
+	most         int             // bytes of the largest message that is waited for, with its head
+	told         []chan struct{} // waiters whose message Read has returned; only Read uses them
 
 	mu      sync.Mutex
 	streams map[uint32]arrived // the open ones
@@ -47,6 +50,7 @@ type client struct {
 type arrived struct {
 	held    int          // bytes that are charged
 	owed    int          // part of held: messages, complete or not
+	message arriving     // the first one
 	answers *answers     // that are compressed; nil: none
 	trace   *trace.Trace // of a call whose answer is being written; nil: none
 }
@@ -73,7 +77,10 @@ func newClient(conn net.Conn, memory *budget.Budget, b *buffers.Pool) *client {
 		socket = t.NetConn()
 	}
 	end := func() { _ = socket.Close() } // gRPC sees this when it reads or writes
-	return &client{Conn: conn, account: memory.Open(end), buffers: b, streams: map[uint32]arrived{}, in: frames{skip: len(preface)}}
+	return &client{
+		Conn: conn, account: memory.Open(end), buffers: b, streams: map[uint32]arrived{}, in: frames{skip: len(preface)},
+		gathering: newGathering(conn), most: min(largestMessage(memory), streamWindow),
+	}
 }
 
 // address is a client's address, by which calls find their client.
@@ -108,13 +115,13 @@ func (c *client) memory() *budget.Account {
 // of a new stream, even if more has arrived. gRPC asks for more only after it has begun the call.
 // So the newest stream is that of the call that begins.
 func (c *client) Read(b []byte) (int, error) {
+	c.wake()
 	n, err := copy(b, c.ahead), error(nil)
 	arrived := n == 0
 	if arrived {
-		if err := c.bound(); err != nil {
-			return 0, err
+		if n, err = c.receive(b); c.gathering.gaveUp(err) {
+			n, err = c.receive(b)
 		}
-		n, err = c.Conn.Read(b)
 	}
 	charge, owe := 0, 0
 	c.mu.Lock()
@@ -123,7 +130,7 @@ func (c *client) Read(b []byte) (int, error) {
 		more, late := c.received(f)
 		charge, owe = charge+more, owe+late
 		return f.stream == c.newest && f.endsHeaders()
-	}, nil)
+	}, c.arrives)
 	c.mu.Unlock()
 	switch {
 	case !arrived:
@@ -139,6 +146,15 @@ func (c *client) Read(b []byte) (int, error) {
 	return seen, err
 }
 
+// receive reads what has arrived.
+func (c *client) receive(b []byte) (int, error) {
+	c.gathering.prepare()
+	if err := c.bound(); err != nil {
+		return 0, err
+	}
+	return c.Conn.Read(b)
+}
+
 // received counts a frame from the client. It returns how many more bytes are held, and how many of
 // them are owed.
 func (c *client) received(f frame) (held, owed int) {
@@ -148,15 +164,17 @@ func (c *client) received(f frame) (held, owed int) {
 	case f.kind == frameHeaders && !isOpen && f.stream > c.newest:
 		c.newest = f.stream
 		held = streamBytes + f.length
+		s.message.isOver = f.flags&flagEndStream != 0
 	case !isOpen: // the stream has ended, so gRPC drops the frame
 	case f.kind == frameData:
 		held, owed = f.length, f.length
+		c.message(&s.message, f)
 	case f.kind == frameHeaders || f.kind == frameContinuation:
 		held = f.length
 	case f.kind == frameReset:
 		return c.ended(f.stream)
 	}
-	if held > 0 {
+	if isOpen || held > 0 {
 		s.held, s.owed = s.held+held, s.owed+owed
 		c.streams[f.stream] = s
 	}

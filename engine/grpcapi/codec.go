@@ -6,6 +6,7 @@ import (
 	"google.golang.org/grpc/encoding"
 	_ "google.golang.org/grpc/encoding/proto" // the codec of every other message
 	"google.golang.org/grpc/mem"
+	"google.golang.org/protobuf/encoding/protowire"
 
 	"tuner/engine/budget"
 	"tuner/engine/buffers"
@@ -53,12 +54,58 @@ func (c codec) Unmarshal(data mem.BufferSlice, v any) error {
 		}
 		m.transit, m.copied = c.transit, m.size
 	}
-	m.buffer = data.MaterializeToBuffer(c.buffers)
-	switch err := m.parse(m.buffer.ReadOnlyData()); {
+	var whole []byte
+	m.buffer, whole = c.assemble(data)
+	switch err := m.parse(whole); {
 	case errors.Is(err, errTooMany), errors.Is(err, errContents):
 		m.err = fault.Errorf(fault.InvalidArgument, "%v", err)
 	case err != nil:
 		m.err = errParse
 	}
 	return nil
+}
+
+// alignment of the first large tensor in a message that is put together, in bytes: a line of the caches,
+// and a multiple of the size of all elements. So the model reads the tensor where it is.
+const alignment = 64
+
+// assemble puts a message together. It returns the memory to free, and the message in it.
+func (c codec) assemble(data mem.BufferSlice) (memory mem.Buffer, whole []byte) {
+	if len(data) < 2 {
+		memory = data.MaterializeToBuffer(c.buffers)
+		return memory, memory.ReadOnlyData()
+	}
+	size := data.Len()
+	shift := -leading(data[0].ReadOnlyData()) & (alignment - 1)
+	if c.buffers.Capacity(size+shift) > c.buffers.Capacity(size) {
+		shift = 0 // it is not worth a buffer of twice the size
+	}
+	b := c.buffers.Get(size + shift)
+	whole = (*b)[shift:]
+	data.CopyTo(whole)
+	return mem.NewBuffer(b, c.buffers), whole
+}
+
+// leading returns how many bytes of a ModelInferRequest stand before the first tensor that does not end
+// in the first part of the message. 0: unknown, or there is none.
+func leading(first []byte) int {
+	for at := 0; at < len(first); {
+		number, kind, n := protowire.ConsumeTag(first[at:])
+		if n < 0 || kind != protowire.BytesType {
+			return 0
+		}
+		at += n
+		length, n := protowire.ConsumeVarint(first[at:])
+		if n < 0 {
+			return 0
+		}
+		if at += n; length > uint64(len(first)-at) {
+			if number == rawContents {
+				return at
+			}
+			return 0
+		}
+		at += int(length)
+	}
+	return 0
 }

@@ -11,6 +11,7 @@ const (
 	frameContinuation = 0x9
 	flagEndStream     = 0x1
 	flagEndHeaders    = 0x4
+	flagPadded        = 0x8
 	preface           = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 )
 

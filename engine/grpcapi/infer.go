@@ -32,12 +32,13 @@ func serveInfer(server any, ctx context.Context, receive func(any) error, _ grpc
 func (s *service) receiveInfer(ctx context.Context, receive func(any) error, entry *logging.Request) (any, error) {
 	m := s.pool.take()
 	defer s.pool.put(m)
+	c := clientOf(ctx)
 	began := s.now()
+	c.await(ctx, streamOf(ctx))
 	if err := receive(m); err != nil {
 		return nil, err
 	}
 	m.reading = reading{began, s.now()}
-	c := clientOf(ctx)
 	if m.copied > 0 {
 		c.adopt(m, streamOf(ctx))
 	}

@@ -62,6 +62,9 @@ type parameter struct {
 	text []byte           // string
 }
 
+// rawContents is the field of ModelInferRequest with a tensor in wire form.
+const rawContents protowire.Number = 7
+
 // Fields of InferParameter's oneof.
 const (
 	boolParam   protowire.Number = 1
@@ -248,7 +251,7 @@ func (m *message) set(f *field) error {
 	case 6:
 		m.outputs = slices.Grow(m.outputs, 1)[:len(m.outputs)+1]
 		return m.parseOutput(&m.outputs[len(m.outputs)-1], f.value)
-	case 7:
+	case rawContents:
 		m.raw = append(m.raw, f.value)
 		return m.count()
 	default:

@@ -71,8 +71,10 @@ const (
 	handshake = time.Minute
 	// Windows of flow control in bytes. With fixed windows gRPC does not measure the network by
 	// pings, which would take one per round trip.
-	streamWindow = 1 << 20
+	streamWindow = 16 << 20
 	connWindow   = 16 << 20
+	// writeBuffer is what is written at once, in bytes: 16 frames. Connections share the buffers.
+	writeBuffer = 256 << 10
 )
 
 // Frontend serves gRPC.
@@ -95,13 +97,13 @@ func New(s *engine.Server, o Options) *Frontend {
 	f := &Frontend{memory: o.Memory, transit: o.Memory.Open(nil)}
 	decompression.Store(f.transit)
 	k, b := o.Keepalive, &buffers.Pool{}
-	// A message is held in frames and assembled, and as much must stay free.
-	largest := int(min(o.Memory.Max()/3, math.MaxInt32))
+	largest := largestMessage(o.Memory)
 	options := []grpc.ServerOption{
 		grpc.ForceServerCodecV2(newCodec(b, f.transit)), experimental.BufferPool(b), grpc.InTapHandle(f.admit),
 		grpc.MaxRecvMsgSize(largest), grpc.MaxSendMsgSize(math.MaxInt32), grpc.MaxHeaderListSize(maxHeaders), grpc.MaxConcurrentStreams(maxStreams),
 		grpc.NumStreamWorkers(streamWorkers), grpc.ConnectionTimeout(handshake),
 		grpc.InitialWindowSize(streamWindow), grpc.InitialConnWindowSize(connWindow),
+		grpc.WriteBufferSize(writeBuffer), grpc.SharedWriteBuffer(true),
 		grpc.KeepaliveParams(keepalive.ServerParameters{Time: k.Time, Timeout: k.Timeout, MaxConnectionAge: k.MaxAge, MaxConnectionAgeGrace: k.MaxAgeGrace}),
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: k.MinPingInterval, PermitWithoutStream: k.PermitWithoutCalls}),
 		grpc.UnknownServiceHandler(func(any, grpc.ServerStream) error { return status.Error(codes.Unimplemented, "") }),
@@ -116,6 +118,10 @@ func New(s *engine.Server, o Options) *Frontend {
 	grpc_health_v1.RegisterHealthServer(f.grpc, &health{server: s})
 	return f
 }
+
+// largestMessage returns the size of the largest message. It is held in frames and assembled, and as much
+// must stay free.
+func largestMessage(memory *budget.Budget) int { return int(min(memory.Max()/3, math.MaxInt32)) }
 
 // Serve accepts connections until Shutdown, which may also come first.
 func (f *Frontend) Serve(l net.Listener) error {
