@@ -27,6 +27,9 @@ func (s *Server) Metadata() api.ServerMetadata {
 	return api.ServerMetadata{Name: s.options.ID, Version: s.options.Version, Extensions: extensions}
 }
 
+// Live reports whether the server could be started.
+func (s *Server) Live() bool { return !s.isHomeless }
+
 // Ready reports whether requests may be sent. The models to load at the start must have been
 // loaded. With strict readiness, every known model must be ready, or unloaded on request.
 func (s *Server) Ready() bool {

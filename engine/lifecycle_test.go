@@ -361,9 +361,26 @@ func TestNewIsNotReady(t *testing.T) {
 	if err := s.LoadAll(t.Context()); err != nil || !s.Ready() {
 		t.Errorf("an empty repository: %v, ready %v; want ready, as a real Triton is", err, s.Ready())
 	}
-	o.Repositories = append(o.Repositories, filepath.Join(root, "none"))
+	o.Repositories, o.ExitOnError = append(o.Repositories, filepath.Join(root, "none")), true
 	if _, err := engine.New(o); err == nil || err.Error() != "creating server: Internal - failed to stat file "+filepath.Join(root, "none") {
 		t.Errorf("missing repository: got %v", err)
+	}
+}
+
+// Where a missing repository is no error, the server answers. As in Triton, it has no models, and is
+// neither live nor ready.
+func TestMissingRepository(t *testing.T) {
+	t.Parallel()
+	root := t.TempDir()
+	enginetest.WriteModel(t, root, "m", "")
+	o := engine.Options{Repositories: []string{root, filepath.Join(root, "none")}, Backend: &enginetest.Backend{}, Log: slog.New(slog.DiscardHandler)}
+	s, err := engine.Open(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	if index, err := s.Index(false); err != nil || len(index) != 0 || s.Live() || s.Ready() {
+		t.Errorf("models %v, %v; live %v, ready %v", index, err, s.Live(), s.Ready())
 	}
 }
 

@@ -40,7 +40,7 @@ type Options struct {
 	Explicit            bool
 	LoadModels          []string // with Explicit: models to load at the start; "*" alone means all
 	StrictReadiness     bool     // the server is ready only if every model is
-	ExitOnError         bool     // a model that fails at the start is an error of LoadAll
+	ExitOnError         bool     // a missing repository is an error of New, and a model that fails at the start of LoadAll
 	LoadThreads         int      // models that are loaded at the same time; 0: 1
 	DisableAutoComplete bool
 	DefaultMaxBatchSize int // of auto-completion; 0: modelconfig.DefaultMaxBatchSize
@@ -73,6 +73,8 @@ type Server struct {
 	cache    *served.Cache // nil: none
 	roots    atomic.Pointer[repository.Roots]
 	register sync.Mutex // held while roots are exchanged
+	// a repository was missing at the start, so there are none
+	isHomeless bool
 
 	mu        sync.RWMutex
 	entries   map[string]*entry
@@ -126,7 +128,8 @@ func (e *MissingRepositoryError) Error() string {
 }
 
 // New makes a server that has loaded nothing. It answers, but is not ready before LoadAll. The
-// caller closes it. New removes files that killed servers have left in the folder for temporary
+// caller closes it. Where a repository is missing and errors do not end it, it has no models, and is
+// neither live nor ready, as in Triton. New removes files that killed servers have left in the folder for temporary
 // files.
 func New(o Options) (*Server, error) {
 	if o.Timer == nil {
@@ -135,22 +138,35 @@ func New(o Options) (*Server, error) {
 	if len(o.Repositories) == 0 {
 		return nil, errors.New("cannot serve: no model repository given: pass --model-repository")
 	}
-	for _, root := range o.Repositories {
-		if _, err := os.Stat(root); err != nil {
-			return nil, &MissingRepositoryError{root}
+	absent := missing(o.Repositories)
+	if absent != nil {
+		if o.ExitOnError {
+			return nil, absent
 		}
+		o.Log.Error(absent.Error())
+		o.Repositories = nil
 	}
 	if o.Tracer == nil {
 		o.Tracer = trace.New(trace.Default(), nil, o.Log)
 	}
 	o.Repositories = distinct(o.Repositories)
 	repository.SweepUploads()
-	s := &Server{options: o, entries: map[string]*entry{}, ending: make(chan struct{}), sweepAt: fewEntries}
+	s := &Server{options: o, entries: map[string]*entry{}, ending: make(chan struct{}), sweepAt: fewEntries, isHomeless: absent != nil}
 	s.roots.Store(&repository.Roots{Paths: o.Repositories})
 	if o.ResponseCache > 0 {
 		s.cache = cache.New[[]Tensor](o.ResponseCache)
 	}
 	return s, nil
+}
+
+// missing returns an error for the first repository that does not exist. nil: all do.
+func missing(paths []string) error {
+	for _, path := range paths {
+		if _, err := os.Stat(path); err != nil {
+			return &MissingRepositoryError{path}
+		}
+	}
+	return nil
 }
 
 // distinct leaves out what is there already. As in Triton, a repository that is given twice is one.
@@ -166,6 +182,9 @@ func distinct(paths []string) (once []string) {
 // LoadAll loads the models that the server serves from the start. With ExitOnError a model that
 // fails is an error, but the others serve. If ctx ends meanwhile, the error is that of ctx.
 func (s *Server) LoadAll(ctx context.Context) error {
+	if s.isHomeless {
+		return nil
+	}
 	s.listRemote(ctx)
 	names, err := s.startModels()
 	if err != nil {

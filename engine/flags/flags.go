@@ -128,7 +128,7 @@ func (o *Options) serverFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&o.id, "id", "triton", "name of the server")
 	flags.StringVar(&o.controlMode, "model-control-mode", "none", "none: all models are loaded at start; poll: and again when their files change; explicit: by request")
 	flags.StringArrayVar(&o.loadModels, "load-model", nil, "with --model-control-mode=explicit: model to load at start, or *; may be repeated")
-	boolFlag(flags, &o.exitOnError, "exit-on-error", true, "end if a model fails to load at start")
+	boolFlag(flags, &o.exitOnError, "exit-on-error", true, "end if a repository is missing, or a model fails to load at start")
 	boolFlag(flags, &o.strictReadiness, "strict-readiness", true, "be ready only when every model is ready")
 	flags.IntVar(&o.exitTimeout, "exit-timeout-secs", 30, "seconds to wait for requests when asked to end")
 	flags.DurationVar(&o.DrainDelay, "drain-delay", 0, "time between the request to end and the closing of ports: the server is not ready, so that load balancers notice; then --exit-timeout-secs begins")

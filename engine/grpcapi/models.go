@@ -43,7 +43,7 @@ func codeOf(c fault.Code) codes.Code {
 }
 
 func (s *service) ServerLive(context.Context, *pb.ServerLiveRequest) (*pb.ServerLiveResponse, error) {
-	return &pb.ServerLiveResponse{Live: true}, nil
+	return &pb.ServerLiveResponse{Live: s.server.Live()}, nil
 }
 
 func (s *service) ServerReady(context.Context, *pb.ServerReadyRequest) (*pb.ServerReadyResponse, error) {

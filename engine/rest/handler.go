@@ -295,7 +295,7 @@ func (f *Frontend) health(ctx *fasthttp.RequestCtx, v verb) {
 	switch {
 	case f.server.Closing():
 		failWith(ctx, fasthttp.StatusServiceUnavailable, "Server is stopping")
-	case v == serverReady && !f.server.Ready():
+	case v == serverLive && !f.server.Live(), v == serverReady && !f.server.Ready():
 		ctx.SetStatusCode(fasthttp.StatusBadRequest)
 	}
 }

@@ -112,7 +112,7 @@ one() {
 	server "$1" "$2" "$run/server"
 	touch "$run/results"
 	env -u http_proxy -u https_proxy -u HTTP_PROXY -u HTTPS_PROXY PATH="$qa/python/bin:$PATH" TRITON_DIR=/opt/tritonserver \
-		NVIDIA_TRITON_SERVER_VERSION=qa BACKENDS=onnx CUDA_VISIBLE_DEVICES= SERVER_TIMEOUT=90 \
+		NVIDIA_TRITON_SERVER_VERSION=qa TRITON_SERVER_VERSION=2.51.0 BACKENDS=onnx CUDA_VISIBLE_DEVICES= SERVER_TIMEOUT=90 \
 		QA_RESULTS="$run/results" QA_TRACE="$run/trace" PYTEST_ADDOPTS='-p pytest_results' \
 		timeout -k 5 "$seconds" unshare --mount --net --pid --fork --mount-proc bash -c '
 			set -e
