@@ -41,14 +41,6 @@ func (a *arriving) pass(data []byte, most int) {
 	a.isOver = a.isOver || a.have == len(a.head) && a.missing <= 0 || a.isLast && a.last <= 0
 }
 
-// coming returns how many bytes of the message are still to come, as far as that is known.
-func (a *arriving) coming() int {
-	if a.isOver || a.have < len(a.head) {
-		return 0
-	}
-	return a.missing
-}
-
 // message follows a frame of a stream's first message.
 func (c *client) message(a *arriving, f frame) {
 	if !a.isOver {
@@ -67,7 +59,6 @@ func (c *client) arrives(f frame, payload []byte) {
 		return
 	}
 	s.message.pass(payload, c.most)
-	c.gathering.coming = s.message.coming()
 	c.tell(&s.message)
 	c.streams[f.stream] = s
 }

@@ -6,10 +6,8 @@ import (
 	"encoding/binary"
 	"math/rand/v2"
 	"net"
-	"os"
 	"testing"
 	"testing/synctest"
-	"time"
 	"unsafe"
 
 	"google.golang.org/grpc/mem"
@@ -73,9 +71,6 @@ func TestMessagesAreFollowedToTheirEnd(t *testing.T) {
 				want := seen >= 5+length || seen >= 5 && 5+length > most || ends && seen == len(text)
 				if a.isOver != want {
 					t.Fatalf("%d of %d bytes of a message of %d: over %v", seen, len(text), length, a.isOver)
-				}
-				if coming := a.coming(); coming < 0 || coming > 0 && coming != 5+length-seen {
-					t.Fatalf("%d of %d bytes: %d are coming", seen, 5+length, coming)
 				}
 				if want {
 					break
@@ -158,55 +153,6 @@ func TestCallsWaitForTheirMessage(t *testing.T) {
 			t.Error(err)
 		}
 	})
-}
-
-// The kernel gathers while at least as much is coming. A read in that time ends after a short time, and
-// then the next one does not gather.
-func TestGathering(t *testing.T) {
-	t.Parallel()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	remote, err := net.Dial("tcp", l.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer remote.Close()
-	conn, err := l.Accept()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer conn.Close()
-	g := newGathering(conn)
-	if g.socket == nil {
-		t.Fatal("a plain connection does not gather")
-	}
-	now := time.Now()
-	for _, tt := range []struct {
-		coming int
-		isOn   bool
-	}{{0, false}, {gathered - 1, false}, {gathered, true}, {gathered, true}, {1 << 30, true}, {gathered - 1, false}} {
-		g.coming = tt.coming
-		if g.prepare(); g.isOn != (tt.isOn && g.socket != nil) {
-			t.Errorf("%d bytes are coming: gathering %v", tt.coming, g.isOn)
-		}
-		rest := now.Add(time.Minute)
-		limit := g.limit(rest, rest)
-		if !g.isOn && !limit.Equal(rest) || g.isOn && time.Until(limit) > patience {
-			t.Errorf("gathering %v: the limit is in %v", g.isOn, limit.Sub(now))
-		}
-		if again := g.limit(rest, limit); g.isOn && again.Before(limit) {
-			t.Errorf("the limit goes back from %v to %v", limit.Sub(now), again.Sub(now))
-		}
-		if g.gaveUp(os.ErrDeadlineExceeded) != g.isOn || g.gaveUp(net.ErrClosed) {
-			t.Error("it gives up where it does not gather, or at another error")
-		}
-	}
-	if p, _ := net.Pipe(); newGathering(p).socket != nil {
-		t.Error("a pipe gathers")
-	}
 }
 
 // The first large tensor of a message in parts lies where the model can read it in place, if the buffer

@@ -35,7 +35,6 @@ type client struct {
 	// KiB); only Read uses them
 	ahead, spare []byte
 	pause        pause
-	gathering    gathering
 	most         int             // bytes of the largest message that is waited for, with its head
 	told         []chan struct{} // waiters whose message Read has returned; only Read uses them
 
@@ -79,7 +78,7 @@ func newClient(conn net.Conn, memory *budget.Budget, b *buffers.Pool) *client {
 	end := func() { _ = socket.Close() } // gRPC sees this when it reads or writes
 	return &client{
 		Conn: conn, account: memory.Open(end), buffers: b, streams: map[uint32]arrived{}, in: frames{skip: len(preface)},
-		gathering: newGathering(conn), most: min(largestMessage(memory), streamWindow),
+		most: min(largestMessage(memory), streamWindow),
 	}
 }
 
@@ -119,9 +118,10 @@ func (c *client) Read(b []byte) (int, error) {
 	n, err := copy(b, c.ahead), error(nil)
 	arrived := n == 0
 	if arrived {
-		if n, err = c.receive(b); c.gathering.gaveUp(err) {
-			n, err = c.receive(b)
+		if err := c.bound(); err != nil {
+			return 0, err
 		}
+		n, err = c.Conn.Read(b)
 	}
 	charge, owe := 0, 0
 	c.mu.Lock()
@@ -144,15 +144,6 @@ func (c *client) Read(b []byte) (int, error) {
 		c.account.Moved()
 	}
 	return seen, err
-}
-
-// receive reads what has arrived.
-func (c *client) receive(b []byte) (int, error) {
-	c.gathering.prepare()
-	if err := c.bound(); err != nil {
-		return 0, err
-	}
-	return c.Conn.Read(b)
 }
 
 // received counts a frame from the client. It returns how many more bytes are held, and how many of

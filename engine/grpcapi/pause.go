@@ -44,7 +44,6 @@ func (c *client) bound() error {
 		}
 		until = p.began.Add(handshake)
 	}
-	until = c.gathering.limit(until, p.until)
 	if until.Equal(p.until) {
 		return nil
 	}
