@@ -103,7 +103,7 @@ func New(s *engine.Server, o Options) *Frontend {
 		grpc.MaxRecvMsgSize(largest), grpc.MaxSendMsgSize(math.MaxInt32), grpc.MaxHeaderListSize(maxHeaders), grpc.MaxConcurrentStreams(maxStreams),
 		grpc.NumStreamWorkers(streamWorkers), grpc.ConnectionTimeout(handshake),
 		grpc.InitialWindowSize(streamWindow), grpc.InitialConnWindowSize(connWindow),
-		grpc.WriteBufferSize(writeBuffer), grpc.SharedWriteBuffer(true),
+		grpc.WriteBufferSize(writeBuffer),
 		grpc.KeepaliveParams(keepalive.ServerParameters{Time: k.Time, Timeout: k.Timeout, MaxConnectionAge: k.MaxAge, MaxConnectionAgeGrace: k.MaxAgeGrace}),
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: k.MinPingInterval, PermitWithoutStream: k.PermitWithoutCalls}),
 		grpc.UnknownServiceHandler(func(any, grpc.ServerStream) error { return status.Error(codes.Unimplemented, "") }),
