@@ -81,6 +81,21 @@ func TestJSON(t *testing.T) {
 	}
 }
 
+// A replay whose p99 is known less exactly than the comparison asks for says so, and how exactly: 0.118 to 0.135 s are 6 % and
+// 7 % around 0.126 s.
+func TestAnInexactReplaySaysSo(t *testing.T) {
+	t.Parallel()
+	const says = "By chance alone the measured p99 may be "
+	p := plan()
+	if text := strings.Join(verification(p), "\n"); strings.Contains(text, says) {
+		t.Error(text)
+	}
+	p.Verification.P99Range = [2]float64{0.12, 0.189}
+	if text := strings.Join(verification(p), "\n"); !strings.Contains(text, says+"5 % shorter or 50 % longer") {
+		t.Error(text)
+	}
+}
+
 // Without the flag, the explanation is left out.
 func TestExplanationIsAskedFor(t *testing.T) {
 	t.Parallel()

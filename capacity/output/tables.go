@@ -163,6 +163,10 @@ func verification(p capacity.Plan) (lines []string) {
 		lines = append(lines, fmt.Sprintf("Sending the requests took %.2g cores beyond what clients of the campaign take. A replica shares its machine with no sender: without it the simulated p99 is %.4g ms.",
 			v.Sender, 1000*v.WithoutSender))
 	}
+	if shorter, longer := 1-v.P99Range[0]/v.Measured.P99, v.P99Range[1]/v.Measured.P99-1; max(shorter, longer) > capacity.Agreement {
+		lines = append(lines, fmt.Sprintf("By chance alone the measured p99 may be %.0f %% shorter or %.0f %% longer: more than the %.0f %% of the comparison. A longer replay knows it better.",
+			100*shorter, 100*longer, 100*capacity.Agreement))
+	}
 	ratio := v.Measured.P99 / v.Simulated.P99
 	switch v.Outcome {
 	case capacity.Confirmed:

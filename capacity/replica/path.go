@@ -8,6 +8,19 @@ import (
 	"tuner/search/queuesim"
 )
 
+// pathWithin returns the path of a configuration whose lone requests spend a time outside of their instance, in s; 0:
+// unknown. A lone request takes the most processor time there, so the path is no longer than that (queuesim's path).
+//
+// The result's path can be: it is the processor time that the instances do not account for. Two hardware threads of one
+// core slow each other down without waiting, and so do instances that share a cache. Their time is then taken for the
+// path's, although it is in the times of crowded batches.
+func pathWithin(outside, path float64) float64 {
+	if outside == 0 {
+		return path
+	}
+	return min(path, outside)
+}
+
 // pathOf returns the processor time that a request of a result takes outside of its instance, in s; 0: unknown. It
 // is the same for all configurations: the search's, or else the least that the explained ones show at their best
 // loads.

@@ -93,7 +93,7 @@ func Of(kind string, r result.Result, c result.Configuration, seed uint64) (Repl
 	x.setCores(r, c)
 	x.Curve.Cores = int(math.Ceil(x.Cores))
 	x.Curve.Threads = Threads(c.Setup, x.Curve.Cores)
-	x.Curve.Path = pathOf(r, x.Curve.Cores)
+	x.Curve.Path = pathWithin(x.Curve.Overhead, pathOf(r, x.Curve.Cores))
 	x.fit(points, seed)
 	return x, nil
 }

@@ -134,6 +134,52 @@ func TestAPathServesAsMeasured(t *testing.T) {
 	}
 }
 
+// Instances that slow each other down have no long path: what they lack is in the times of crowded batches. The search
+// cannot tell the two apart, and a lone request can.
+func TestCrowdingIsNoPath(t *testing.T) {
+	t.Parallel()
+	slow := queuesim.ServiceCurve{
+		Sizes: []int{1, 2, 4}, Alone: []float64{7.4e-3, 11.8e-3, 23.2e-3}, Crowded: []float64{8.8e-3, 16.6e-3, 31.9e-3}, Spread: 0.2, Overhead: 0.5e-3,
+		Path: 0.2e-3, PathSpread: 0.2, Cores: 2, Threads: 1,
+	}
+	b := queuesim.Batcher{Instances: 2, MaxBatch: 4, Dynamic: true}
+	r, c := measuredOf(slow, b, strings.Replace(quickConfig, "8", "4", 1), 1, 6, 16)
+	one := 1
+	c.Setup.IntraOpThreads = &one
+	r.Machine = []byte(`{"cpu": {"logical": 2}}`)
+	r.Explanation = &result.Explanation{Subjects: []result.Subject{{Name: c.Name, ServiceCurve: &result.ServiceCurve{
+		Sizes: slow.Sizes, Alone: slow.Alone, Crowded: slow.Crowded, Overhead: slow.Overhead, Path: slow.Crowded[0] - slow.Alone[0] + slow.Path,
+	}}}}
+	x, err := Of("c7i", r, c, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, share := range []float64{0.1, 0.3, 0.6, 0.8} {
+		load := measure.Load{RequestRate: share * x.Capacity, BatchSize: 1}
+		o := queuesim.Options{Requests: 50_000}
+		got, want := queuesim.Simulate(b, x.Curve, load, o), queuesim.Simulate(b, slow, load, o)
+		if math.Abs(got.P50/want.P50-1) > 0.1 || math.Abs(got.P99/want.P99-1) > 0.1 {
+			t.Errorf("at %g of the capacity a median of %.2f ms and a p99 of %.2f ms, the server has %.2f and %.2f ms", share, 1e3*got.P50, 1e3*got.P99, 1e3*want.P50, 1e3*want.P99)
+		}
+	}
+}
+
+// A path is never longer than a lone request is outside of its instance, and as long as the result says below that.
+func TestThePathIsWithinALoneRequest(t *testing.T) {
+	t.Parallel()
+	random := rand.New(rand.NewPCG(3, 3))
+	for range 1000 {
+		outside, path := random.ExpFloat64(), random.ExpFloat64()
+		got := pathWithin(outside, path)
+		if got > outside || got > path || got < path && got < outside {
+			t.Fatalf("%g within %g of a path of %g", got, outside, path)
+		}
+		if pathWithin(0, path) != path || pathWithin(outside, 0) != 0 {
+			t.Fatal("what is unknown bounds nothing")
+		}
+	}
+}
+
 // An idle server answers in the time of a batch and of the path; a full one answers no more than the processors
 // pass and compute.
 func TestBoundsOfAPath(t *testing.T) {

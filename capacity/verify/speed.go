@@ -78,16 +78,22 @@ const (
 	mostClients   = 256 // of all servers
 )
 
+// between returns the replica as a server here has shown it in some of the measurements of the speed, from one until
+// before another.
+func (f *fleet) between(from, until int) replica.Replica {
+	shown := make([]replica.Shown, len(f.speeds))
+	for i, s := range f.speeds {
+		latencies := measure.Measurement{Windows: s.windows[from:until]}.Latencies()
+		shown[i] = replica.Shown{Load: s.load, Mean: latencies.Mean().Seconds(), P99: latencies.Quantile(0.99).Seconds()}
+	}
+	return f.planned.Refit(shown, f.options.Cores, f.options.Threads, f.seed)
+}
+
 // here returns the replica as the servers here have shown it so far. sharing is the factor by which they take longer
 // when all of them are busy than their simulation on shared cores: the ratio of its highest rate to the measured one; 0:
 // they never were.
 func (f *fleet) here() (r replica.Replica, sharing float64) {
-	shown := make([]replica.Shown, len(f.speeds))
-	for i, s := range f.speeds {
-		latencies := measure.Measurement{Windows: s.windows}.Latencies()
-		shown[i] = replica.Shown{Load: s.load, Mean: latencies.Mean().Seconds(), P99: latencies.Quantile(0.99).Seconds()}
-	}
-	r = f.planned.Refit(shown, f.options.Cores, f.options.Threads, f.seed)
+	r = f.between(0, len(f.speeds[0].windows))
 	if f.busy == 0 {
 		return r, 0
 	}

@@ -286,6 +286,46 @@ func TestSimulatesTheServersHere(t *testing.T) {
 	}
 }
 
+// Each server is simulated as fast as it was before and after its turn, whatever the others were.
+func TestEachTurnHasItsSpeed(t *testing.T) {
+	t.Parallel()
+	planned := replica.Replica{
+		Rows: 1, Batcher: queuesim.Batcher{Instances: 1, MaxBatch: 1}, Capacity: 100, Cores: 1,
+		Curve:  queuesim.ServiceCurve{Sizes: []int{1}, Alone: []float64{0.01}, Threads: 1, Spread: 0.1},
+		Checks: []replica.Check{{Load: measure.Load{Concurrency: 1, BatchSize: 1}}, {Load: measure.Load{Concurrency: 4, BatchSize: 1}}},
+	}
+	f := fleet{options: Options{Engines: 3, Threads: 1, Cores: 1}, planned: planned, seed: 1, inTurn: true, speeds: speedsOf(planned)}
+	means := []float64{0.01, 0.01, 0.01, 0.03, 0.03, 0.03} // the machine is slower from the second turn on
+	for i := range f.speeds {
+		s := &f.speeds[i]
+		for _, mean := range means {
+			s.windows = append(s.windows, closedWindow(mean, 0.1, s.load.Concurrency))
+		}
+	}
+	s := seen{turns: []turn{{2, 0}, {0, 2}, {1, 4}}}
+	for i := range 2000 {
+		s.sent = append(s.sent, sent{time.Duration(i) * time.Millisecond, i % 3})
+	}
+	here, _ := f.here()
+	r, servers := f.requests(s, here.Curve)
+	copies := servers / 3
+	if servers%3 != 0 || len(r.At) != copies*len(s.sent) || len(r.At) < simulatedRequests || !slices.IsSorted(r.At) {
+		t.Fatalf("%d servers have %d requests", servers, len(r.At))
+	}
+	for i, server := range r.Servers {
+		want := s.sent[i/copies]
+		// The speeds before and after a turn count alike: their loops have as many requests each.
+		mean := map[int]float64{2: 0.01, 0: 0.02, 1: 0.03}[want.server]
+		if r.At[i] != want.at || server%3 != want.server || math.Abs(r.Curves[server].Alone[0]/mean-1) > 0.1 {
+			t.Fatalf("request %d comes at %v to server %d, which takes %g s; want %v, server %d and %g s", i, r.At[i], server%3, r.Curves[server].Alone[0], want.at, want.server, mean)
+		}
+	}
+	f.inTurn = false
+	if r, servers := f.requests(seen{sent: s.sent}, here.Curve); servers != 3 || len(r.At) != len(s.sent) || r.Curves != nil {
+		t.Errorf("together: %d servers, %+v", servers, r)
+	}
+}
+
 // closedWindow has the latencies that clients of a closed loop see of a server that answers one request at a time, in mean s with
 // a spread. A request waits for all others, and so takes as many services as there are clients.
 func closedWindow(mean, spread float64, clients int) measure.Window {

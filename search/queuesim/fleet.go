@@ -51,16 +51,16 @@ func (f *Fleet) Simulate(servers int, how Balancer, b Batcher, c ServiceCurve, l
 			f.count(now)
 		}
 		i := f.choose(how, n, now)
-		f.servers[i].proceed(now)
+		f.servers[i].proceed(now, 0)
 		f.servers[i].due.push(arrival{now, 1, rows})
-		f.servers[i].proceed(now)
+		f.servers[i].proceed(now, 0)
 		f.sent[i]++
 	}
 	f.merged.reset(0, counted)
 	f.merged.counting, f.merged.begin = true, begin
 	for i := range f.servers {
 		s := f.servers[i]
-		s.proceed(math.Inf(1))
+		s.proceed(math.Inf(1), 0)
 		now = max(now, s.now)
 		f.merged.merge(&s.tally)
 	}
@@ -85,7 +85,7 @@ func (f *Fleet) reset(servers int, b Batcher, c ServiceCurve, o Options) {
 func (f *Fleet) count(now float64) {
 	for i := range f.servers {
 		s := f.servers[i]
-		s.proceed(now)
+		s.proceed(now, 0)
 		s.tally.counting = true
 	}
 }
@@ -110,7 +110,7 @@ func (f *Fleet) choose(how Balancer, n int, now float64) int {
 	}
 	least, ties, chosen := math.MaxInt, 0, 0
 	for i := range f.servers {
-		f.servers[i].proceed(now)
+		f.servers[i].proceed(now, 0)
 		switch waiting := f.sent[i] - f.servers[i].tally.done; {
 		case waiting < least:
 			least, ties, chosen = waiting, 1, i
@@ -123,8 +123,8 @@ func (f *Fleet) choose(how Balancer, n int, now float64) int {
 	return chosen
 }
 
-// proceed processes the events of a lane up to an instant.
-func (l *lane) proceed(until float64) {
+// proceed processes the events of a lane up to an instant. others are as in pace.
+func (l *lane) proceed(until, others float64) {
 	for {
 		at, what, i := l.next()
 		if what == nothing || at > until {
@@ -132,7 +132,7 @@ func (l *lane) proceed(until float64) {
 		}
 		l.advance(at)
 		l.handle(what, i)
-		l.pace(0)
+		l.pace(others)
 	}
 }
 

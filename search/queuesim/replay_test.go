@@ -38,6 +38,32 @@ func TestReplayOfSingleRequests(t *testing.T) {
 	}
 }
 
+// A server with a curve of its own serves as servers do that all have it, and the others as before.
+func TestReplayOfUnequalServers(t *testing.T) {
+	t.Parallel()
+	quick := ServiceCurve{Sizes: []int{1}, Alone: []float64{0.005}, Spread: 0.3, Overhead: 0.002, Path: 0.001, PathSpread: 0.3, Threads: 1, Cores: 2}
+	slow := quick
+	slow.Alone, slow.Overhead, slow.Path = []float64{0.008}, 0.003, 0.002
+	r := Instants{At: poisson(t, 100, 5000), Servers: make([]int, 5000)}
+	for i := range r.Servers {
+		r.Servers[i] = i % 2
+	}
+	for _, cores := range []int{0, 4} {
+		replay := func(c ServiceCurve, curves ...ServiceCurve) Result {
+			r.Curves = curves
+			return new(Fleet).Replay(2, Random, single, c, r, cores, Options{Seed: 7})
+		}
+		for _, c := range []ServiceCurve{quick, slow} {
+			if got, want := replay(ServiceCurve{Sizes: []int{1}, Alone: []float64{1}}, c, c), replay(c); got.P50 != want.P50 || got.P99 != want.P99 || got.Path != want.Path {
+				t.Errorf("%d cores: %+v with curves of their own, and %+v with the same one", cores, got, want)
+			}
+		}
+		if got, low, high := replay(quick, quick, slow).Mean, replay(quick).Mean, replay(slow).Mean; cores == 0 && math.Abs(got/(low/2+high/2)-1) > 0.01 || got <= low || got >= high {
+			t.Errorf("%d cores: a mean of %g, and of equal servers %g and %g", cores, got, low, high)
+		}
+	}
+}
+
 // Two servers with a request each need twice the time on one core, and not on two.
 func TestReplaySharesCores(t *testing.T) {
 	t.Parallel()
