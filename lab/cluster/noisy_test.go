@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -126,8 +127,14 @@ func (g *ground) keepTo(t *testing.T, cpu int) {
 	t.Helper()
 	set := func(list string) {
 		for _, pid := range append(g.Processes(), os.Getpid()) {
-			if out, err := exec.Command("taskset", "-a", "-p", "-c", list, strconv.Itoa(pid)).CombinedOutput(); err != nil {
-				t.Errorf("%v: %s", err, out)
+			// A thread that begins meanwhile may have the set of one that was not reached yet, and hand it on.
+			for range 20 {
+				if out, err := exec.Command("taskset", "-a", "-p", "-c", list, strconv.Itoa(pid)).CombinedOutput(); err != nil {
+					t.Errorf("%v: %s", err, out)
+				}
+				if areKept(pid, list) {
+					break
+				}
 			}
 		}
 	}
@@ -135,6 +142,18 @@ func (g *ground) keepTo(t *testing.T, cpu int) {
 	was, _, _ := strings.Cut(rest, "\n")
 	set(strconv.Itoa(cpu))
 	t.Cleanup(func() { set(strings.TrimSpace(was)) })
+}
+
+// areKept reports whether all threads of a process are kept to a list of cores.
+func areKept(pid int, list string) bool {
+	files, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/status", pid)) // the pattern is valid
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err == nil && !strings.Contains(string(text), "Cpus_allowed_list:\t"+list+"\n") { // a thread may have ended
+			return false
+		}
+	}
+	return true
 }
 
 // takenOf returns the share of a core's time that is taken while nothing of this test works there.
