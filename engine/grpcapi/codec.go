@@ -87,7 +87,7 @@ func (c codec) assemble(data mem.BufferSlice) (memory mem.Buffer, whole []byte) 
 }
 
 // leading returns how many bytes of a ModelInferRequest stand before the first tensor that does not end
-// in the first part of the message. 0: unknown, or there is none.
+// in the first part of the message. 0: no such tensor is found.
 func leading(first []byte) int {
 	for at := 0; at < len(first); {
 		number, kind, n := protowire.ConsumeTag(first[at:])
