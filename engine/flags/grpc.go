@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"tuner/engine/grpcapi"
+	"tuner/engine/grpcapi/compression"
 	"tuner/internal/exit"
 )
 
@@ -37,8 +38,8 @@ func (o *rpcOptions) flags(flags *pflag.FlagSet) {
 
 // options converts the options for the front end.
 func (o *rpcOptions) options() (grpcapi.Options, error) {
-	levels := map[string]grpcapi.Compression{
-		"none": grpcapi.CompressionNone, "low": grpcapi.CompressionLow, "medium": grpcapi.CompressionMedium, "high": grpcapi.CompressionHigh,
+	levels := map[string]compression.Level{
+		"none": compression.None, "low": compression.Low, "medium": compression.Medium, "high": compression.High,
 	}
 	level, known := levels[o.compression]
 	if !known {

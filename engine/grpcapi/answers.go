@@ -98,7 +98,7 @@ func (c *client) written(f frame, payload []byte) (charge int) {
 // compressed chooses the compression of a call's answers, and reports whether they are compressed. It
 // returns the encoder for them.
 func (s *service) compressed(ctx context.Context, encode encoder) (write encoder, isCompressed bool, err error) {
-	if isCompressed, err = s.compression.compress(ctx); isCompressed {
+	if isCompressed, err = s.compression.Choose(ctx); isCompressed {
 		encode = holding(encode, streamOf(ctx))
 	}
 	return encode, isCompressed, err

@@ -23,6 +23,7 @@ import (
 	"tuner/engine/budget"
 	"tuner/engine/enginetest"
 	"tuner/engine/grpcapi"
+	"tuner/engine/grpcapi/compression"
 	"tuner/internal/alloctest"
 	"tuner/model/modelconfig"
 	"tuner/model/modelconfig/configpb"
@@ -40,7 +41,7 @@ func large(t *testing.T, size int64, b *budget.Budget) *grpc.ClientConn {
 
 func largeWith(t *testing.T, size int64, o grpcapi.Options) *grpc.ClientConn {
 	t.Helper()
-	_, conn := serve(t, enginetest.Start(t, enginetest.Options{Backend: &enginetest.Backend{Noise: o.Compression != grpcapi.CompressionNone, IO: modelconfig.ModelIO{
+	_, conn := serve(t, enginetest.Start(t, enginetest.Options{Backend: &enginetest.Backend{Noise: o.Compression != compression.None, IO: modelconfig.ModelIO{
 		Inputs:  []modelconfig.Tensor{{Name: "X", DataType: configpb.DataType_TYPE_UINT8, Dims: []int64{-1, -1}}},
 		Outputs: []modelconfig.Tensor{{Name: "Y", DataType: configpb.DataType_TYPE_UINT8, Dims: []int64{-1, size}}},
 	}}}), o)
@@ -105,7 +106,7 @@ func TestUnreadAnswersStopNobody(t *testing.T) {
 	for name, sent := range map[string][]byte{"calls": calls, "a stream": stream} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			unread(t, 1<<20, grpcapi.CompressionNone, sent)
+			unread(t, 1<<20, compression.None, sent)
 		})
 	}
 }
@@ -122,14 +123,14 @@ func TestUnreadCompressedAnswersStopNobody(t *testing.T) {
 		}
 		t.Run(method, func(t *testing.T) {
 			t.Parallel()
-			unread(t, 128<<10, grpcapi.CompressionLow, sent) // gzip takes its time
+			unread(t, 128<<10, compression.Low, sent) // gzip takes its time
 		})
 	}
 }
 
 // unread checks a client that sends something and reads none of its answers of size bytes. It takes
 // a part of the memory, and others are answered.
-func unread(t *testing.T, size int64, compression grpcapi.Compression, sent []byte) {
+func unread(t *testing.T, size int64, compression compression.Level, sent []byte) {
 	b := budget.New(100 * size)
 	conn := largeWith(t, size, grpcapi.Options{Memory: b, Compression: compression})
 	reader := raw(t, conn.Target(), sent)
@@ -183,12 +184,12 @@ func TestCallsBeyondTheMemoryAreRefused(t *testing.T) {
 // The bytes of answered requests are given back while the connection, and its stream, stay open.
 // Not parallel: compressors charge the front end that was made last.
 func TestAnsweredRequestsAreGivenBack(t *testing.T) {
-	for name, compression := range map[string]grpcapi.Compression{"plain": grpcapi.CompressionNone, "gzip": grpcapi.CompressionLow} {
+	for name, compression := range map[string]compression.Level{"plain": compression.None, "gzip": compression.Low} {
 		t.Run(name, func(t *testing.T) { answered(t, compression) })
 	}
 }
 
-func answered(t *testing.T, compression grpcapi.Compression) {
+func answered(t *testing.T, compression compression.Level) {
 	tensor := []modelconfig.Tensor{{Name: "X", DataType: configpb.DataType_TYPE_UINT8, Dims: []int64{-1, -1}}}
 	b := budget.New(256 << 20)
 	_, conn := serve(t, enginetest.Start(t, enginetest.Options{Backend: &enginetest.Backend{IO: modelconfig.ModelIO{Inputs: tensor, Outputs: tensor}}}),

@@ -10,6 +10,7 @@ import (
 	"tuner/engine"
 	pb "tuner/engine/api/inferencepb"
 	"tuner/engine/fault"
+	"tuner/engine/grpcapi/modelversion"
 	"tuner/engine/logging"
 	"tuner/engine/request"
 	"tuner/engine/sequence"
@@ -78,7 +79,7 @@ func (s *service) start(ctx context.Context, m *message, c *client) (*engine.Pen
 		return nil, m.err
 	}
 	request.SetText(&m.request.Model, m.model)
-	version, err := parseVersion(m.request.Model, string(m.version))
+	version, err := modelversion.Parse(m.request.Model, string(m.version))
 	if err != nil {
 		return nil, err
 	}

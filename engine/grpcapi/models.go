@@ -9,6 +9,7 @@ import (
 	"tuner/engine/api"
 	pb "tuner/engine/api/inferencepb"
 	"tuner/engine/fault"
+	"tuner/engine/grpcapi/modelversion"
 )
 
 // statusOf converts an error to its gRPC status.
@@ -51,7 +52,7 @@ func (s *service) ServerReady(context.Context, *pb.ServerReadyRequest) (*pb.Serv
 }
 
 func (s *service) ModelReady(_ context.Context, r *pb.ModelReadyRequest) (*pb.ModelReadyResponse, error) {
-	version, err := parseVersion(r.GetName(), r.GetVersion())
+	version, err := modelversion.Parse(r.GetName(), r.GetVersion())
 	if err == nil {
 		err = s.server.ModelReady(r.GetName(), version)
 	}
@@ -67,7 +68,7 @@ func (s *service) ServerMetadata(context.Context, *pb.ServerMetadataRequest) (*p
 }
 
 func (s *service) ModelMetadata(_ context.Context, r *pb.ModelMetadataRequest) (*pb.ModelMetadataResponse, error) {
-	version, err := parseVersion(r.GetName(), r.GetVersion())
+	version, err := modelversion.Parse(r.GetName(), r.GetVersion())
 	if err != nil {
 		return nil, statusOf(err)
 	}
@@ -88,7 +89,7 @@ func tensorMetadata(tensors []api.TensorMetadata) []*pb.ModelMetadataResponse_Te
 }
 
 func (s *service) ModelConfig(_ context.Context, r *pb.ModelConfigRequest) (*pb.ModelConfigResponse, error) {
-	version, err := parseVersion(r.GetName(), r.GetVersion())
+	version, err := modelversion.Parse(r.GetName(), r.GetVersion())
 	if err != nil {
 		return nil, statusOf(err)
 	}
@@ -97,7 +98,7 @@ func (s *service) ModelConfig(_ context.Context, r *pb.ModelConfigRequest) (*pb.
 }
 
 func (s *service) ModelStatistics(_ context.Context, r *pb.ModelStatisticsRequest) (*pb.ModelStatisticsResponse, error) {
-	version, err := parseVersion(r.GetName(), r.GetVersion())
+	version, err := modelversion.Parse(r.GetName(), r.GetVersion())
 	if fault.CodeOf(err) == fault.NotFound && err != nil {
 		err = fault.Errorf(fault.InvalidArgument, "requested model version is not available for model '%s'", r.GetName())
 	}

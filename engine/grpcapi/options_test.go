@@ -25,6 +25,7 @@ import (
 	pb "tuner/engine/api/inferencepb"
 	"tuner/engine/enginetest"
 	"tuner/engine/grpcapi"
+	"tuner/engine/grpcapi/compression"
 	"tuner/model/modelconfig"
 	"tuner/model/modelconfig/configpb"
 )
@@ -101,9 +102,9 @@ func (e *encodings) HandleRPC(_ context.Context, s stats.RPCStats) {
 func TestCompression(t *testing.T) {
 	t.Parallel()
 	e := enginetest.Start(t, enginetest.Options{})
-	for level, want := range map[grpcapi.Compression][]string{
-		grpcapi.CompressionNone: {"", "identity", "identity"}, grpcapi.CompressionLow: {"gzip", "gzip", "gzip"},
-		grpcapi.CompressionMedium: {"deflate", "deflate", "deflate"}, grpcapi.CompressionHigh: {"deflate", "deflate", "deflate"},
+	for level, want := range map[compression.Level][]string{
+		compression.None: {"", "identity", "identity"}, compression.Low: {"gzip", "gzip", "gzip"},
+		compression.Medium: {"deflate", "deflate", "deflate"}, compression.High: {"deflate", "deflate", "deflate"},
 	} {
 		seen := &encodings{}
 		_, conn := serve(t, e, grpcapi.Options{Compression: level}, grpc.WithStatsHandler(seen))

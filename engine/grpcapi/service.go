@@ -30,6 +30,7 @@ import (
 	"tuner/engine/budget"
 	"tuner/engine/buffers"
 	"tuner/engine/fault"
+	"tuner/engine/grpcapi/compression"
 	"tuner/engine/logging"
 	"tuner/engine/sharedmemory"
 	"tuner/engine/trace"
@@ -37,8 +38,8 @@ import (
 
 // Options of a front end. The zero value serves everybody, as tritonserver does by default.
 type Options struct {
-	Restricted  api.Restrictions // by metadata
-	Compression Compression      // of the answers to inferences
+	Restricted  api.Restrictions  // by metadata
+	Compression compression.Level // of the answers to inferences
 	Keepalive   Keepalive
 	// for messages and answers, shared with other front ends; nil: a separate one
 	Memory   *budget.Budget
@@ -95,7 +96,7 @@ func New(s *engine.Server, o Options) *Frontend {
 		o.Settings = new(logging.Log)
 	}
 	f := &Frontend{memory: o.Memory, transit: o.Memory.Open(nil)}
-	decompression.Store(f.transit)
+	compression.Charge(f.transit)
 	k, b := o.Keepalive, &buffers.Pool{}
 	largest := largestMessage(o.Memory)
 	options := []grpc.ServerOption{
@@ -166,7 +167,7 @@ type service struct {
 	pb.UnimplementedGRPCInferenceServiceServer
 	server      *engine.Server
 	tracer      *trace.Tracer // nil: nothing is traced
-	compression Compression
+	compression compression.Level
 	guard       guard
 	pool        pool
 	regions     *sharedmemory.Regions
@@ -185,7 +186,7 @@ func (s *service) unary(ctx context.Context, request any, info *grpc.UnaryServer
 	if err := s.guard.check(ctx, info.FullMethod); err != nil {
 		return nil, err
 	}
-	if _, err := CompressionNone.compress(ctx); err != nil {
+	if _, err := compression.None.Choose(ctx); err != nil {
 		return nil, err
 	}
 	answer, err := handle(ctx, request)

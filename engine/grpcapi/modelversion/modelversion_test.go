@@ -1,4 +1,4 @@
-package grpcapi
+package modelversion
 
 import "testing"
 
@@ -6,7 +6,7 @@ import "testing"
 func TestParseVersion(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]int64{"": 0, "1": 1, " 2": 2, "+3": 3, "4x": 4, "1.5": 1, "007": 7, "9223372036854775807": 1<<63 - 1} {
-		if got, err := parseVersion("m", text); err != nil || got != want {
+		if got, err := Parse("m", text); err != nil || got != want {
 			t.Errorf("%q: %d, %v; want %d", text, got, err, want)
 		}
 	}
@@ -17,7 +17,7 @@ func TestParseVersion(t *testing.T) {
 		"-1":                   "invalid model version specified '-1' , version should be an integral value > 0",
 		"0":                    "Request for unknown model: 'm' version 0 is not found",
 	} {
-		if _, err := parseVersion("m", text); err == nil || err.Error() != want {
+		if _, err := Parse("m", text); err == nil || err.Error() != want {
 			t.Errorf("%q: %v, want %s", text, err, want)
 		}
 	}

@@ -1,4 +1,5 @@
-package grpcapi
+// Package compression compresses gRPC's answers, and charges a client for what its compressed messages become.
+package compression
 
 import (
 	"compress/zlib"
@@ -16,24 +17,27 @@ import (
 	"tuner/engine/fault"
 )
 
-// Compression is the level of compression of the answers to inferences, for clients that accept it.
-type Compression int
+// Level is the level of compression of the answers to inferences, for clients that accept it.
+type Level int
 
 // Levels of compression, as in gRPC: low is gzip, the others are deflate.
 const (
-	CompressionNone Compression = iota
-	CompressionLow
-	CompressionMedium
-	CompressionHigh
+	None Level = iota
+	Low
+	Medium
+	High
 )
 
 // deflateName is gRPC's name of zlib's format.
 const deflateName = "deflate"
 
-// decompression is charged for decompressed bytes. Compressors belong to the program and not to a
+// account is charged for decompressed bytes. Compressors belong to the program and not to a
 // server (see init). So this is the account of the front end that was made last; a program has one.
 // nil: no account is charged.
-var decompression atomic.Pointer[budget.Account]
+var account atomic.Pointer[budget.Account]
+
+// Charge sets the account that is charged for decompressed bytes.
+func Charge(to *budget.Account) { account.Store(to) }
 
 // gRPC finds compressors in a global table, which may be written only in init. It has no deflate.
 // Its gzip is replaced by one that charges an account.
@@ -52,7 +56,7 @@ func (c charged) Decompress(r io.Reader) (io.Reader, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &chargedReader{Reader: inner, account: decompression.Load()}, nil
+	return &chargedReader{Reader: inner, account: account.Load()}, nil
 }
 
 type chargedReader struct {
@@ -135,9 +139,9 @@ func (r *deflateReader) Close() error {
 	return r.ReadCloser.Close()
 }
 
-// compress chooses the compression of a call's answers, and reports whether they are compressed. By
+// Choose chooses the compression of a call's answers, and reports whether they are compressed. By
 // default, gRPC would use that of the request.
-func (c Compression) compress(ctx context.Context) (isCompressed bool, err error) {
+func (c Level) Choose(ctx context.Context) (isCompressed bool, err error) {
 	stream, ok := grpc.ServerTransportStreamFromContext(ctx).(interface {
 		RecvCompress() string
 		ClientAdvertisedCompressors() []string
@@ -145,13 +149,13 @@ func (c Compression) compress(ctx context.Context) (isCompressed bool, err error
 	if !ok {
 		return false, nil
 	}
-	if request := stream.RecvCompress(); c == CompressionNone && (request == "" || request == encoding.Identity) {
+	if request := stream.RecvCompress(); c == None && (request == "" || request == encoding.Identity) {
 		return false, nil
 	}
 	name := encoding.Identity
 	switch accepted := stream.ClientAdvertisedCompressors(); {
-	case c == CompressionNone:
-	case c == CompressionLow && slices.Contains(accepted, gzip.Name), !slices.Contains(accepted, deflateName) && slices.Contains(accepted, gzip.Name):
+	case c == None:
+	case c == Low && slices.Contains(accepted, gzip.Name), !slices.Contains(accepted, deflateName) && slices.Contains(accepted, gzip.Name):
 		name = gzip.Name
 	case slices.Contains(accepted, deflateName):
 		name = deflateName

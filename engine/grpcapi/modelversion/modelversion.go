@@ -1,4 +1,5 @@
-package grpcapi
+// Package modelversion reads the version of a model in a gRPC request.
+package modelversion
 
 import (
 	"strconv"
@@ -7,9 +8,9 @@ import (
 	"tuner/engine/fault"
 )
 
-// parseVersion reads a model version. "" is the newest, 0. As with C's strtol, leading white space
+// Parse reads a model version. "" is the newest, 0. As with C's strtol, leading white space
 // and any text after the digits are ignored.
-func parseVersion(model, text string) (int64, error) {
+func Parse(model, text string) (int64, error) {
 	if text == "" {
 		return 0, nil
 	}
