@@ -117,13 +117,17 @@ func (p *Plan) at(c posterior.Cell, levels []float64) []posterior.Cell {
 	return cells
 }
 
-// besides returns the levels beside a level.
+// besides returns the levels beside a level. A scale is offered, and not measured, so the next levels of its axis are
+// the least differences that an answer can have.
 func (p *Plan) besides(level float64) []float64 {
 	axis, levels := p.settings.Space.Load, make([]float64, len(p.tuning.Besides))
 	for i, factor := range p.tuning.Besides {
 		if levels[i] = axis.AtMost(level * factor); factor > 1 {
 			levels[i] = axis.AtLeast(level * factor)
 		}
+	}
+	if !axis.Mix.IsZero() {
+		levels = append(levels, axis.AtMost(math.Nextafter(level, 0)), axis.AtLeast(math.Nextafter(level, math.Inf(1))))
 	}
 	return levels
 }

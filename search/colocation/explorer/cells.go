@@ -9,6 +9,7 @@ import (
 	"tuner/search"
 	"tuner/search/colocation"
 	"tuner/search/guided/pools"
+	"tuner/search/standings"
 )
 
 // joined returns the joint candidate of each model's configuration. Where all equal the default's, it is
@@ -89,25 +90,36 @@ func (x *Explorer) action(t colocation.Trial) search.Action {
 }
 
 // level returns the level of the axis at which a cell is measured: the nearest one to the scale of the
-// search. The leader is measured first at the highest level that it surely keeps, for that is the answer
-// if nothing better is found.
+// search, and of the leader that of leading.
 func (x *Explorer) level(c search.Candidate, t colocation.Trial) float64 {
 	axis := x.settings.Space.Load
 	if answer, leads := x.search.Answer(); leads && slices.Equal(answer.Options, t.Options) && slices.Equal(answer.Cores, t.Cores) {
-		sure := axis.AtMost(answer.Scale)
-		isTried := false
-		for _, p := range x.ledger.Points(c) {
-			isTried = isTried || p.Level == sure
-		}
-		if !isTried {
-			return sure
-		}
+		return leading(axis, answer.Scale, t.Scale, x.ledger.Points(c))
 	}
-	below, above := axis.AtMost(t.Scale), axis.AtLeast(t.Scale)
-	if t.Scale*t.Scale < below*above {
+	return nearest(axis, t.Scale)
+}
+
+// nearest returns the level of an axis that is nearest to a scale, by ratios.
+func nearest(axis search.LoadAxis, scale float64) float64 {
+	below, above := axis.AtMost(scale), axis.AtLeast(scale)
+	if scale*scale < below*above {
 		return below
 	}
 	return above
+}
+
+// leading returns the level at which the leader is measured after some points. First comes the highest level that
+// it surely keeps, since that is the answer if nothing better is found. Then comes the next one, which decides
+// whether the answer rises, unless a lower level is nearest to the most likely scale. A trial at that scale itself
+// says as much of the leader's slowdown, but the verdict on a level follows from trials of that level above all.
+func leading(axis search.LoadAxis, sure, likely float64, points []standings.Point) float64 {
+	level := axis.AtMost(sure)
+	for _, p := range points {
+		if p.Level == level {
+			return min(axis.AtLeast(math.Nextafter(level, math.Inf(1))), nearest(axis, max(sure, likely)))
+		}
+	}
+	return level
 }
 
 // wanted is the number of requests of each model that a trial should have: with fewer, a percentile
