@@ -127,18 +127,18 @@ func TestSwappedNamesChangeOnlyNames(t *testing.T) {
 	}
 }
 
-// The default scales go from a quarter to eight times the traffic, in steps of 2^(1/16) = 4.4 %, and
+// The default scales go from a quarter to eight times the traffic, in steps of 2^(1/64) = 1.1 %, and
 // have the profile's own.
 func TestDefaultScales(t *testing.T) {
 	t.Parallel()
 	levels := parseModels(t, twoModels).Scales
-	if levels[0] != 0.25 || levels[len(levels)-1] != 8 || len(levels) != 5*16+1 { // five octaves
+	if levels[0] != 0.25 || levels[len(levels)-1] != 8 || len(levels) != 5*64+1 { // five octaves
 		t.Errorf("got %d levels from %g to %g", len(levels), levels[0], levels[len(levels)-1])
 	}
 	has := false
 	for i, l := range levels {
 		has = has || l == 1
-		if i > 0 && (l/levels[i-1] < 1.01 || l/levels[i-1] > 1.05) {
+		if i > 0 && (l/levels[i-1] < 1.01 || l/levels[i-1] > 1.012) {
 			t.Errorf("levels %g and %g are neighbours", levels[i-1], l)
 		}
 	}

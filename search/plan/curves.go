@@ -31,7 +31,7 @@ func (p *Plan) curve() (search.Action, bool) {
 		shown = append(shown, first)
 	}
 	for _, s := range shown {
-		if level, ok := p.missing(s, p.settings.Space.Load.Levels, s.Point.Level*p.tuning.LoadCurveReach); ok {
+		if level, ok := p.missing(s, p.curveLevels(), s.Point.Level*p.tuning.LoadCurveReach); ok {
 			return p.loadCurveTrial(s.Candidate, level), true
 		}
 	}
@@ -172,6 +172,21 @@ func (p *Plan) missing(s standings.Standing, among []float64, limit float64) (fl
 	return slices.MinFunc(levels, func(a, b float64) int {
 		return cmp.Compare(math.Abs(math.Log(a/s.Point.Level)), math.Abs(math.Log(b/s.Point.Level)))
 	}), true
+}
+
+// curveLevels returns the levels of the axis that curves may show.
+func (p *Plan) curveLevels() []float64 {
+	axis := p.settings.Space.Load
+	if axis.Mix.IsZero() {
+		return axis.Levels
+	}
+	var list []float64
+	for _, level := range axis.Levels {
+		if len(list) == 0 || level >= p.tuning.LoadCurveStep*list[len(list)-1] {
+			list = append(list, level)
+		}
+	}
+	return list
 }
 
 // loadCurveReserve returns the part of the budget that is set aside for the curves.

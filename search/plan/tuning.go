@@ -54,6 +54,9 @@ type Tuning struct {
 	// MostFinals is the largest number of final trials without a budget, so that such a campaign
 	// ends. The same number again may confirm their answer. Judged, not measured.
 	MostFinals int
+	// LoadCurveStep is the least ratio of neighbouring scales of a curve, for scales have finer levels. With 1.04 the
+	// charts show a third more and less than the best one. Doubled, they show half as many points.
+	LoadCurveStep float64
 	// LoadCurveReach is the charts' highest load as a multiple of the best one.
 	LoadCurveReach float64
 
@@ -76,7 +79,7 @@ func DefaultTuning() Tuning {
 	return Tuning{
 		Reserved: 0.20, ReservedMost: 0.50, LoadCurveShare: 0.08,
 		WorthIt: 0.001, Considered: 4, Besides: []float64{1 / 2.0, 1 / 1.3, 1 / 1.1, 1.1, 1.3, 2.0},
-		Precise: 0.02, BaseLaunches: 6, Turns: 6, Longer: 2, WindowsPerLaunch: 1.5, MostFinals: 10, LoadCurveReach: 4,
+		Precise: 0.02, BaseLaunches: 6, Turns: 6, Longer: 2, WindowsPerLaunch: 1.5, MostFinals: 10, LoadCurveStep: 1.04, LoadCurveReach: 4,
 		Fill: 300 * time.Millisecond, WiderWeight: 0.25, TrialsPerCandidate: 2.5,
 	}
 }

@@ -20,7 +20,7 @@ type Company struct {
 	Batches []int // values of max_batch_size
 	// Divides offers cores of their own to the models, beside shared ones. DividesOnly offers no shared ones.
 	Divides, DividesOnly        bool
-	PerOctave                   int // levels in a doubling of the scale; 0: 16, as in profiles
+	PerOctave                   int // levels in a doubling of the scale; 0: 16
 	Launch, Reconfigure, WarmUp time.Duration
 	// CurveNoise is the standard deviation of the logarithm of a batch's time in service trials.
 	CurveNoise float64
@@ -52,7 +52,8 @@ func NewCompany(models int, seed uint64) Company {
 // ModelName returns the name of a model of a Company.
 func ModelName(i int) string { return fmt.Sprintf("model%d", i+1) }
 
-// perOctave is the number of levels in a doubling of the scale, as in profiles.
+// perOctave is the usual number of levels in a doubling of the scale. Profiles have more (spec/scale), with which
+// tests would take longer.
 const perOctave = 16
 
 // Settings returns the settings of a campaign: the largest scale within the limits of all models, of

@@ -62,7 +62,7 @@ func Profile() File {
 					"A stage has `model`, `config`, `space`, `accuracy`, a limit on its `accuracy`, and `load.inputs` for the comparison of its variants."},
 			severalModels(),
 			{Name: "scale", With: twoModels, Type: scales(), Default: "{min: 0.25, max: 8}",
-				Meaning: "With `models`: the factors by which the traffic of all models is multiplied. In a range, neighbouring factors differ by 4.4 %."},
+				Meaning: "With `models`: the factors by which the traffic of all models is multiplied. In a range, neighbouring factors differ by 1.1 %."},
 			{Name: "isolation", With: twoModels, Type: list(words("shared", "cores")), Default: "shared",
 				Meaning: "With `models`: how they share the cores. `shared`: all compute on all cores. `cores`: the instances of each model compute on cores of its own, which the search divides (host policies). " +
 					"With a list, the search chooses. Cores of their own need [intra_op_threads](#spaceintra_op_threads) in the space of each model."},

@@ -12,12 +12,13 @@ import (
 	"tuner/spec/document"
 )
 
-// The default range, and the number of levels in a doubling. Neighbouring levels differ by 4.4 %, since
-// a search resolves rates to 5 % (docs/design/search.md, Seek).
+// The default range, and the number of levels in a doubling. Neighbouring levels differ by 1.1 %. The answer is a
+// level, so it may be lower by a level than what its configuration carries. Finer levels would differ by less than the
+// trials of a campaign can tell (lab/docs/search.md).
 const (
 	defaultLeast = 0.25
 	defaultMost  = 8.0
-	perOctave    = 16
+	perOctave    = 64
 )
 
 // The limits of scales.
@@ -29,7 +30,7 @@ const (
 // Default returns the levels of a file that names none.
 func Default() []float64 { return within(defaultLeast, defaultMost) }
 
-// within returns the levels from least to most, in steps of 2^(1/16). They have 1 if it is in between.
+// within returns the levels from least to most, in steps of 2^(1/64). They have 1 if it is in between.
 func within(least, most float64) []float64 {
 	levels := []float64{least}
 	for i := math.Floor(math.Log2(least)*perOctave) + 1; math.Exp2(i/perOctave) < most; i++ {

@@ -47,7 +47,7 @@ func define(f *program.Flags, o *options) {
 	f.IntVar(&o.first, "first", 0, "first seed")
 	f.IntVar(&o.models, "models", 2, "number of models")
 	f.DurationVar(&o.budget, "budget", 5*time.Minute, "virtual time of a campaign")
-	f.IntVar(&o.perOctave, "per-octave", 0, "levels in a doubling of the scale (default as in profiles)")
+	f.IntVar(&o.perOctave, "per-octave", 64, "levels in a doubling of the scale, as in profiles")
 	f.BoolVar(&o.formula, "formula", false, "the server is a formula that has nothing of the queue simulation")
 	f.List(&o.strategies, "strategies", []string{plan.Colocation, plan.Alternating}, "strategies, separated by commas")
 	f.List(&o.kinds, "kinds", []string{shared, divided, either}, "kinds of campaigns, separated by commas")
