@@ -171,7 +171,13 @@ func openJob(ctx context.Context, r Request) (job, error) {
 // prepareJob detects problems that would stop the steps after the first.
 func prepareJob(ctx context.Context, r Request, p spec.Profile, log *steps.Log) (job, error) {
 	if p.IsSeveral() {
-		return job{}, exit.Usagef("%s: models: `tuner run` tunes one model\n    hint: use `tuner profile %[1]s`", r.Profile)
+		field := "models"
+		if p.IsPipeline() {
+			field = "pipeline"
+		}
+		return job{}, exit.Usagef("%s: %s: `tuner run` makes one model ready to deploy\n"+
+			"    hint: use `tuner profile %[1]s`, then `tuner analyze %[3]s` for the repository, and `tuner export helm %[3]s -o deploy` for the chart",
+			r.Profile, field, p.Output)
 	}
 	a, err := analysisOf(r.Messages, p)
 	if err == nil && r.Check != nil {

@@ -171,6 +171,10 @@ func locate(p spec.Profile) (origin, error) {
 		if err != nil {
 			return origin{}, fmt.Errorf("%s: model: %w", p.Path, err)
 		}
+		if c, err := folder.Config(); err == nil && c.GetEnsembleScheduling() != nil {
+			return origin{}, fmt.Errorf("%s: model: %q is an ensemble, which has no model file\n"+
+				"    hint: name it in a profile in place of model, as pipeline: %[2]s (docs/how-to/pipelines.md)", p.Path, p.Model.Path)
+		}
 		o.folder = folder.Dir
 		if o.config == "" {
 			o.config = folder.ConfigPath
@@ -300,7 +304,7 @@ func defaultConfig(p spec.Profile, o origin, s Subject, gpus int) (*modelconfig.
 		return nil, fmt.Errorf("%s: model %q uses sequence_batching, and the load of a campaign has no sequences; measure it with perf_analyzer", o.name(model), p.Name)
 	}
 	if complete.GetEnsembleScheduling() != nil {
-		return nil, fmt.Errorf("%s: model %q uses ensemble_scheduling: serve and tune its models one by one", o.name(model), complete.GetName())
+		return nil, fmt.Errorf("%s: model %q uses ensemble_scheduling, and an ensemble has no model file: name its folder in place of model, as pipeline", o.name(model), complete.GetName())
 	}
 	var unsupported error
 	if p.UsesBundled() {

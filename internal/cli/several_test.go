@@ -81,5 +81,8 @@ func TestVerbsOnSeveralModels(t *testing.T) {
 	run(exit.OK, []string{"The winner is the same", "The winner keeps the limits at scale 3 in "}, "compare", out, filepath.Join(out, "../other"))
 	deploy := filepath.Join(out, "../deploy")
 	run(exit.OK, []string{"model_repository/encoder", "model_repository/ranker"}, "export", "kubernetes", out, "-o", deploy)
-	run(exit.Usage, []string{"is of several models on one server, and a plan is for one model"}, "plan", out, "--traffic", "peak 400/s")
+	run(exit.Usage, []string{
+		"is of several models on one server, and a plan is for one model",
+		"hint: a server carries the traffic of the profile × 3 by this result, so your highest traffic over that is the number of servers",
+	}, "plan", out, "--traffic", "peak 400/s")
 }

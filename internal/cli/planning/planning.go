@@ -26,6 +26,7 @@ import (
 	"tuner/internal/cli/arguments"
 	"tuner/internal/durable"
 	"tuner/internal/exit"
+	"tuner/measure"
 	"tuner/report/result"
 	"tuner/search/queuesim"
 )
@@ -179,11 +180,8 @@ func readResults(paths []string) (list []named, err error) {
 		if err != nil {
 			return nil, err
 		}
-		if len(r.Models) > 0 {
-			return nil, exit.Usagef("%s is of several models on one server, and a plan is for one model: profile each model alone for a plan", path)
-		}
-		if len(r.Stages) > 0 {
-			return nil, exit.Usagef("%s is of a pipeline, and a plan is for one model: profile a stage alone for a plan", path)
+		if err := checkOne(path, r); err != nil {
+			return nil, err
 		}
 		absolute, err := filepath.Abs(file)
 		if err != nil {
@@ -203,6 +201,41 @@ func readResults(paths []string) (list []named, err error) {
 		}
 	}
 	return list, nil
+}
+
+// checkOne refuses a result of several models, and one of a pipeline, since a replica is simulated with one
+// model. The error says what a server carries by the result, for that gives the number of servers.
+func checkOne(path string, r result.Result) error {
+	const alone = "profile each model by itself, and plan each"
+	switch carried := carriedBy(r); {
+	case len(r.Models) > 0 && carried == "":
+		return exit.Usagef("%s is of several models on one server, and a plan is for one model\n    hint: %s", path, alone)
+	case len(r.Models) > 0:
+		return exit.Usagef("%s is of several models on one server, and a plan is for one model\n    hint: a server carries %s by this result, so your highest traffic over that is the number of servers; or %s", path, carried, alone)
+	case len(r.Stages) > 0 && carried == "":
+		return exit.Usagef("%s is of a pipeline, and a plan is for one model\n    hint: no configuration keeps the limits, so no number of servers does", path)
+	case len(r.Stages) > 0:
+		return exit.Usagef("%s is of a pipeline, and a plan is for one model\n    hint: a server carries %s by this result, so your highest rate over that is the number of servers", path, carried)
+	}
+	return nil
+}
+
+// carriedBy says what a server carries in the best configuration; "" without one.
+func carriedBy(r result.Result) string {
+	for _, c := range r.Configurations {
+		if c.Name != r.Best || c.BestLoad == nil {
+			continue
+		}
+		if c.BestLoad.Scale > 0 {
+			return fmt.Sprintf("the traffic of the profile × %.3g", c.BestLoad.Scale)
+		}
+		for _, p := range c.Points {
+			if x, ok := p.Values[measure.Throughput]; ok && p.Load == *c.BestLoad {
+				return fmt.Sprintf("%.3g infer/s", x.Value)
+			}
+		}
+	}
+	return ""
 }
 
 // addPrices sets the prices of results.
