@@ -305,7 +305,8 @@ func TestExportedPolicies(t *testing.T) {
 	if len(cores) < 2 {
 		t.Skip("needs two cores")
 	}
-	// The golden result of two models, with the tensors of MiniLM and the MLP, and with this machine's processors.
+	// The golden result of two models, with the tensors of MiniLM and the MLP, and with this machine's processors. A
+	// session has as many threads as its cores (isolation.Bind).
 	tensor := func(field, name, datatype, dims string) string {
 		return fmt.Sprintf(`%s {\n  name: \"%s\"\n  data_type: %s\n  dims: [%s]\n}`, field, name, datatype, dims)
 	}
@@ -313,7 +314,8 @@ func TestExportedPolicies(t *testing.T) {
 		tensor("input", "input_ids", "TYPE_INT64", "-1"), tensor("input", "input_ids", "TYPE_INT64", "-1")+`\n`+
 			tensor("input", "attention_mask", "TYPE_INT64", "-1")+`\n`+tensor("input", "token_type_ids", "TYPE_INT64", "-1"),
 		tensor("input", "features", "TYPE_FP32", "32"), tensor("input", "INPUT", "TYPE_FP32", "64"),
-		tensor("output", "score", "TYPE_FP32", "1"), tensor("output", "OUTPUT", "TYPE_FP32", "8"))
+		tensor("output", "score", "TYPE_FP32", "1"), tensor("output", "OUTPUT", "TYPE_FP32", "8"),
+		`default_model_filename`, `parameters {\n  key: \"intra_op_thread_count\"\n  value { string_value: \"1\" }\n}\ndefault_model_filename`)
 	for i := range replace {
 		for k, name := range []string{"0-0", "1-1"} {
 			replace[i] = strings.ReplaceAll(replace[i], fmt.Sprintf("cores_%s,cpu-cores=%[1]s", name), fmt.Sprintf("cores_%s,cpu-cores=%d-%[2]d", name, cores[k].ID))
