@@ -74,7 +74,7 @@ const (
 	// pings, which would take one per round trip.
 	streamWindow = 16 << 20
 	connWindow   = 16 << 20
-	// writeBuffer is what is written at once, in bytes: 16 frames. Connections share the buffers.
+	// writeBuffer is the number of bytes that are written at once: 16 frames. Connections share buffers.
 	writeBuffer = 256 << 10
 )
 
