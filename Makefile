@@ -56,13 +56,16 @@ test: setup lint ## All set-up, then all tests: unit and integration, with the r
 	@echo "==> test: ONNX Runtime with OpenVINO"
 	library="$$($(TUNER) runtime install openvino)" && LD_LIBRARY_PATH="$${library%/*}" TUNER_ORT_LIBRARY="$$library" TUNER_MODELS="$(CURDIR)/$(MODELS)" go test $(VETTED) -race -run OpenVINO ./ort ./engine/onnxruntime ./model/onnx/rewrite/...
 
+# The scripts that do alike with ONNX Runtime and without.
+WITHOUT_ORT = $(shell grep -L 'ort\]\|models\]' internal/cli/testdata/script/*.txtar | xargs -n 1 basename -s .txtar | paste -s -d '|')
+
 # The verbs wait for much of their time, such as for processes that start. Computations run beside them, and at a
 # lower priority: the verbs measure.
 .PHONY: test-verbs
 test-verbs:
 	go test $(VETTED) -race ./internal/cli
 	@echo "==> test: the verbs with ONNX Runtime, without the race detector, under which their many processes take four times as long"
-	$(WITH_ORT) go test $(VETTED) -timeout 20m ./internal/cli
+	$(WITH_ORT) go test $(VETTED) -timeout 20m -skip '^TestScripts$$/^($(WITHOUT_ORT))$$' ./internal/cli
 
 .PHONY: test-computations
 test-computations:
