@@ -27,8 +27,8 @@ func (s *Server) Metadata() api.ServerMetadata {
 	return api.ServerMetadata{Name: s.options.ID, Version: s.options.Version, Extensions: extensions}
 }
 
-// Live reports whether the server could be started.
-func (s *Server) Live() bool { return !s.isHomeless }
+// Live reports whether the server has repositories. It has none if one was missing at the start.
+func (s *Server) Live() bool { return len(s.options.Repositories) > 0 }
 
 // Ready reports whether requests may be sent. The models to load at the start must have been
 // loaded. With strict readiness, every known model must be ready, or unloaded on request.

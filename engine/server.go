@@ -73,8 +73,6 @@ type Server struct {
 	cache    *served.Cache // nil: none
 	roots    atomic.Pointer[repository.Roots]
 	register sync.Mutex // held while roots are exchanged
-	// a repository was missing at the start, so there are none
-	isHomeless bool
 
 	mu        sync.RWMutex
 	entries   map[string]*entry
@@ -129,8 +127,8 @@ func (e *MissingRepositoryError) Error() string {
 
 // New makes a server that has loaded nothing. It answers, but is not ready before LoadAll. The
 // caller closes it. Where a repository is missing and errors do not end it, it has no models, and is
-// neither live nor ready, as in Triton. New removes files that killed servers have left in the folder for temporary
-// files.
+// neither live nor ready, as in Triton. New removes files that killed servers have left in the
+// folder for temporary files.
 func New(o Options) (*Server, error) {
 	if o.Timer == nil {
 		o.Timer = func(call func()) scheduler.Timer { return alarm.New(call) }
@@ -138,8 +136,7 @@ func New(o Options) (*Server, error) {
 	if len(o.Repositories) == 0 {
 		return nil, errors.New("cannot serve: no model repository given: pass --model-repository")
 	}
-	absent := missing(o.Repositories)
-	if absent != nil {
+	if absent := missing(o.Repositories); absent != nil {
 		if o.ExitOnError {
 			return nil, absent
 		}
@@ -151,7 +148,7 @@ func New(o Options) (*Server, error) {
 	}
 	o.Repositories = distinct(o.Repositories)
 	repository.SweepUploads()
-	s := &Server{options: o, entries: map[string]*entry{}, ending: make(chan struct{}), sweepAt: fewEntries, isHomeless: absent != nil}
+	s := &Server{options: o, entries: map[string]*entry{}, ending: make(chan struct{}), sweepAt: fewEntries}
 	s.roots.Store(&repository.Roots{Paths: o.Repositories})
 	if o.ResponseCache > 0 {
 		s.cache = cache.New[[]Tensor](o.ResponseCache)
@@ -182,7 +179,7 @@ func distinct(paths []string) (once []string) {
 // LoadAll loads the models that the server serves from the start. With ExitOnError a model that
 // fails is an error, but the others serve. If ctx ends meanwhile, the error is that of ctx.
 func (s *Server) LoadAll(ctx context.Context) error {
-	if s.isHomeless {
+	if !s.Live() {
 		return nil
 	}
 	s.listRemote(ctx)

@@ -244,15 +244,20 @@ func TestSender(t *testing.T) {
 	}
 }
 
-// The simulation of the servers here says what they show: a server that takes half as long again as the plan's
-// replica, at 60 % of its capacity, with an idle sender and with one that takes a quarter of its core.
-func TestSimulatesTheServersHere(t *testing.T) {
-	t.Parallel()
-	planned := replica.Replica{
+// single returns a replica with one instance, which takes 10 ms for each request.
+func single() replica.Replica {
+	return replica.Replica{
 		Rows: 1, Batcher: queuesim.Batcher{Instances: 1, MaxBatch: 1}, Capacity: 100, Cores: 1,
 		Curve:  queuesim.ServiceCurve{Sizes: []int{1}, Alone: []float64{0.01}, Threads: 1, Spread: 0.1},
 		Checks: []replica.Check{{Load: measure.Load{Concurrency: 1, BatchSize: 1}}, {Load: measure.Load{Concurrency: 4, BatchSize: 1}}},
 	}
+}
+
+// The simulation of the servers here says what they show: a server that takes half as long again as the plan's
+// replica, at 60 % of its capacity, with an idle sender and with one that takes a quarter of its core.
+func TestSimulatesTheServersHere(t *testing.T) {
+	t.Parallel()
+	planned := single()
 	here := planned
 	here.Curve.Alone = []float64{0.015}
 	f := fleet{options: Options{Engines: 2, Threads: 1, Cores: 1}, planned: planned, seed: 1, inTurn: true, speeds: speedsOf(planned)}
@@ -289,11 +294,7 @@ func TestSimulatesTheServersHere(t *testing.T) {
 // Each server is simulated as fast as it was before and after its turn, whatever the others were.
 func TestEachTurnHasItsSpeed(t *testing.T) {
 	t.Parallel()
-	planned := replica.Replica{
-		Rows: 1, Batcher: queuesim.Batcher{Instances: 1, MaxBatch: 1}, Capacity: 100, Cores: 1,
-		Curve:  queuesim.ServiceCurve{Sizes: []int{1}, Alone: []float64{0.01}, Threads: 1, Spread: 0.1},
-		Checks: []replica.Check{{Load: measure.Load{Concurrency: 1, BatchSize: 1}}, {Load: measure.Load{Concurrency: 4, BatchSize: 1}}},
-	}
+	planned := single()
 	f := fleet{options: Options{Engines: 3, Threads: 1, Cores: 1}, planned: planned, seed: 1, inTurn: true, speeds: speedsOf(planned)}
 	means := []float64{0.01, 0.01, 0.01, 0.03, 0.03, 0.03} // the machine is slower from the second turn on
 	for i := range f.speeds {
