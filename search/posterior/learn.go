@@ -7,23 +7,33 @@ import (
 	"tuner/measure"
 )
 
-// usual returns the scales that are expected before a campaign. They come from recordings of four
-// models (lab/testdata/landscapes): the machine's speed, and twice the error of a campaign's
-// predictions against the recorded truths. A campaign opens pools whose predictions are good, so
-// the scales of its trials are too small for the other pools. With the mean error instead of twice
-// that, unmeasured cells were off by 1.6 of their deviations. A mean latency has the same error as
-// the throughput, since Little's law ties them.
+// The scales that are expected before a campaign, as standard deviations on log scale. They come
+// from recordings of four models (minilm, cnn, mlp, lstm; docs/design/posterior.md).
+const (
+	usualGlobal = 0.3  // of all predictions together; not learned, since there is one campaign
+	usualPool   = 0.35 // of a pool
+	usualNear   = 0.2  // of near cells, in one pool and in all
+	usualOwn    = 0.03 // of a server at one load, and of a trial
+	usualSpeed  = 0.04 // of the machine, over seconds and over minutes
+	usualLaunch = 0.01 // of an engine process
+	usualBare   = 1.0  // of a cell without a prediction
+	usualTau    = 90.0 // s, time constant of the machine's speed over minutes
+	tailFactor  = 2.0  // of a percentile, on the scales that are not about speed
+)
+
+// usual returns the scales that are expected before a campaign. A faster machine or pool moves all
+// metrics alike, by Little's law. What else a prediction misses is larger for a percentile.
 func usual(metric measure.Metric) scales {
-	if metric == measure.Throughput || metric == measure.LatencyAvg {
-		return scales{
-			global: 0.3, pool: 0.35, smooth: 0.2, cell: 0.03, bare: 1, shared: 0.17,
-			trial: 0.03, within: 1, fast: 0.04, slow: 0.04, tau: 90, launch: 0.01,
+	s := scales{
+		global: usualGlobal, pool: usualPool, smooth: usualNear, cell: usualOwn, bare: usualBare, shared: usualNear,
+		trial: usualOwn, within: 1, fast: usualSpeed, slow: usualSpeed, tau: usualTau, launch: usualLaunch,
+	}
+	if metric != measure.Throughput && metric != measure.LatencyAvg {
+		for _, x := range []*float64{&s.global, &s.smooth, &s.cell, &s.shared, &s.trial, &s.launch} {
+			*x *= tailFactor
 		}
 	}
-	return scales{
-		global: 0.7, pool: 0.2, smooth: 0.4, cell: 0.1, bare: 1, shared: 0.35,
-		trial: 0.07, within: 1, fast: 0.05, slow: 0.05, tau: 90, launch: 0.02,
-	}
+	return s
 }
 
 // surprise is the standard deviation of the logarithm of a scale around the usual one: a factor of

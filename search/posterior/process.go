@@ -42,10 +42,6 @@ func observations(readings []reading, metric int, o Options) []observation {
 	return list
 }
 
-// reach is the length scale of the kernel for each coordinate: the logarithms of load and batch,
-// and the queue delay.
-var reach = [3]float64{1.2, 0.7, 0.7}
-
 // lasting is the time constant of the fast part of the machine's speed. On recordings of four
 // models, trials of different engines correlate with 0.5 to 0.7 within 3 s, and with 0.2 to 0.35
 // after 10 s.
@@ -134,10 +130,11 @@ func (s *scales) kernelScales() [6]*float64 {
 	return [...]*float64{&s.global, &s.shared, &s.pool, &s.smooth, &s.cell, &s.bare}
 }
 
+// rbf returns the likeness of two cells by their coordinates. Each counts on a scale of e.
 func rbf(a, b *[3]float64) float64 {
 	sum := 0.0
 	for i, x := range a {
-		d := (x - b[i]) / reach[i]
+		d := x - b[i]
 		sum += d * d
 	}
 	return math.Exp(-sum / 2)
