@@ -43,13 +43,12 @@ const surprise = 0.8
 // Parameters of learning the scales. On simulated campaigns 20 draws in 4 steps give intervals with
 // 93 to 97 % coverage, and these values 94 to 96 %. Five times as many change nothing.
 const (
-	draws    = 32   // sets of scales in a step
-	steps    = 5    // of the importance sampling
-	enough   = 8    // least effective number of sets behind a step's mean
-	probable = 0.03 // least probability of a set of scales that is kept
-	freedom  = 4    // degrees of freedom of Student's distribution of a trial's own error
-	rounds   = 2    // of weighting trials
-	newest   = 80   // number of last trials from which scales are learned: the time grows with its cube
+	draws   = 32 // sets of scales in a step
+	steps   = 5  // of the importance sampling
+	enough  = 8  // least effective number of sets behind a step's mean
+	freedom = 4  // degrees of freedom of Student's distribution of a trial's own error
+	rounds  = 2  // of weighting trials
+	newest  = 80 // number of last trials from which scales are learned: the time grows with its cube
 )
 
 // Growth is the factor by which the number of trials must grow before scales are learned again.
@@ -249,11 +248,12 @@ func scalesOf(logs [learned]float64) scales {
 	}
 }
 
-// average keeps the probable sets of scales and conditions the whole process on each.
+// average keeps the sets of scales that are at least about as probable as a step's mean, and conditions
+// the whole process on each. One more in the number keeps sets that are all equal.
 func (p *process) average(list []drawn) {
 	sum := 0.0
 	for _, c := range list {
-		if math.Exp(c.log) < probable {
+		if math.Exp(c.log)*(draws+1) < 1 {
 			continue
 		}
 		if x, ok := p.condition(c.scales); ok {

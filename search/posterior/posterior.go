@@ -100,7 +100,7 @@ type Measured struct {
 func New(o Options, events []search.Event) *Posterior {
 	p := &Posterior{options: o, processes: map[measure.Metric]func() *process{}, asking: &sync.Mutex{}}
 	p.measured = measuredCells(events, o)
-	joined, plain := split(events, o, o.mostJoined())
+	joined, plain := split(events, o)
 	readings := p.read(joined)
 	p.plain = p.alone(plain)
 	p.remember(events)

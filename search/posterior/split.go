@@ -11,24 +11,15 @@ import (
 )
 
 // mostJoined is the largest number of trials in one process. The time grows with their cube: 200
-// take a fifth of a second. An exhaustive campaign has thousands, and few are near the best.
+// take a fifth of a second. An exhaustive campaign has thousands, and few are near the best. A campaign
+// of ten minutes has 80 to 150, so doubled it only changes longer ones.
 const mostJoined = 200
-
-// mostSketched is the same limit for a sketch, which has one set of scales and draws none.
-const mostSketched = 300
-
-func (o Options) mostJoined() int {
-	if o.IsSketch && o.Like != nil {
-		return mostSketched
-	}
-	return mostJoined
-}
 
 // split separates the trials of the cells near the best from all others if there are too many. The
 // default always counts as near.
-func split(events []search.Event, o Options, most int) (joined, plain []search.Event) {
+func split(events []search.Event, o Options) (joined, plain []search.Event) {
 	useful := slices.DeleteFunc(slices.Clone(events), func(e search.Event) bool { return !isUseful(e) })
-	if len(useful) <= most {
+	if len(useful) <= mostJoined {
 		return useful, nil
 	}
 	type rank struct{ violation, score float64 }
@@ -51,7 +42,7 @@ func split(events []search.Event, o Options, most int) (joined, plain []search.E
 			cmp.Compare(a.Trial.Candidate.Key(), b.Trial.Candidate.Key()), cmp.Compare(a.Trial.Load.Level(), b.Trial.Load.Level()))
 	})
 	near := map[CellKey]bool{}
-	for _, e := range order[:most] {
+	for _, e := range order[:mostJoined] {
 		near[cellOf(e, o).Key()] = true
 	}
 	for _, e := range useful {
