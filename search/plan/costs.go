@@ -65,11 +65,6 @@ func (m *mean) or(guess time.Duration) time.Duration {
 	return m.sum / time.Duration(m.n)
 }
 
-// near returns the mean, shrunk towards an expected value. The value counts as `weight` data.
-func (m mean) near(expected time.Duration, weight float64) time.Duration {
-	return time.Duration((float64(m.sum) + weight*float64(expected)) / (float64(m.n) + weight))
-}
-
 // launches holds the launch times of engine processes.
 type launches struct {
 	all  mean
@@ -89,12 +84,13 @@ func (l *launches) record(kinds []string, d time.Duration) {
 }
 
 // expect returns the expected time of a launch from its kinds so far; the last kind is the most
-// specific. Each kind's mean is shrunk towards that of the kind before. Before any launch it is the
-// guess.
-func (l *launches) expect(kinds []string, guess time.Duration, widerWeight float64) time.Duration {
+// specific. It is the mean of the most specific kind that was launched, since launches of a kind differ
+// by much less than kinds do. Before any launch it is the guess.
+func (l *launches) expect(kinds []string, guess time.Duration) time.Duration {
 	d := l.all.or(guess)
 	for _, kind := range kinds {
-		d = l.like[kind].near(d, widerWeight)
+		m := l.like[kind]
+		d = m.or(d)
 	}
 	return d
 }
@@ -138,7 +134,7 @@ func (c *costs) record(e search.Event) {
 // expect returns the expected time of a trial after the last one.
 func (c *costs) expect(t search.Trial) time.Duration {
 	s := c.of(t)
-	guessed, wider := search.GuessedWarmUp, c.tuning.WiderWeight
+	guessed := search.GuessedWarmUp
 	if t.Block > 0 {
 		guessed = c.tuning.Fill
 	}
@@ -148,9 +144,9 @@ func (c *costs) expect(t search.Trial) time.Duration {
 	}
 	switch kinds := c.kinds(t.Candidate); {
 	case c.isElsewhere(t):
-		d += c.finalLaunches.expect(kinds, max(c.launches.expect(kinds, 0, wider), search.GuessedLaunch), wider)
+		d += c.finalLaunches.expect(kinds, max(c.launches.expect(kinds, 0), search.GuessedLaunch))
 	case c.trials == 0 || c.isFresh(t) || t.Candidate.PoolKey() != c.last.PoolKey():
-		d += c.launches.expect(kinds, search.GuessedLaunch, wider)
+		d += c.launches.expect(kinds, search.GuessedLaunch)
 	case t.Candidate.Key() != c.last.Key():
 		d += c.reconfigure.or(search.GuessedReconfigure)
 	}

@@ -65,10 +65,6 @@ type Tuning struct {
 	// Fill is the time of a turn beside its window until a block was measured: the queue fills, and
 	// processes are stopped (docs/design/gate.md). The first block replaces it.
 	Fill time.Duration
-	// WiderWeight is the weight of the wider kind's mean launch, in launches. Launches of a kind
-	// differ by much less than kinds do. Doubled, the first launches of a provider that compiles
-	// are underestimated for longer.
-	WiderWeight float64
 	// TrialsPerCandidate is the assumed number of trials of a configuration before any is known.
 	// Only the progress uses it.
 	TrialsPerCandidate float64
@@ -80,7 +76,7 @@ func DefaultTuning() Tuning {
 		Reserved: 0.20, ReservedMost: 0.50, LoadCurveShare: 0.08,
 		WorthIt: 0.001, Considered: 4, Besides: []float64{1 / 2.0, 1 / 1.3, 1 / 1.1, 1.1, 1.3, 2.0},
 		Precise: 0.02, BaseLaunches: 6, Turns: 6, Longer: 2, WindowsPerLaunch: 1.5, MostFinals: 10, LoadCurveStep: 1.04, LoadCurveReach: 4,
-		Fill: 300 * time.Millisecond, WiderWeight: 0.25, TrialsPerCandidate: 2.5,
+		Fill: 300 * time.Millisecond, TrialsPerCandidate: 2.5,
 	}
 }
 
