@@ -241,7 +241,7 @@ func (v *surveyor) refine(s *survey) {
 
 // upside returns the score that a cell may reach against the leader's believed one.
 func (v *surveyor) upside(s *survey, b belief.Belief) float64 {
-	return b.Score + v.tuning.Beliefs.Clearly*v.deviation(s, b)
+	return b.Score + v.tuning.Beliefs.Clearly()*v.deviation(s, b)
 }
 
 // deviation returns the standard deviation of a cell's score against the lead. Common errors with

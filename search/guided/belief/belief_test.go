@@ -59,7 +59,19 @@ func TestSatisfaction(t *testing.T) {
 	}
 }
 
-// The bounds include a margin of three standard deviations of the error of two fifths of a second.
+// The bounds are those of tables of the χ² distribution for 0.02: 5.412, 9.837 and 21.161 for 1, 3 and 10 degrees
+// of freedom.
+func TestExceeds(t *testing.T) {
+	t.Parallel()
+	for freedom, bound := range map[float64]float64{1: 5.412, 3: 9.837, 10: 21.161} {
+		const most = 0.09
+		if exceeds(most*(bound-0.001), freedom, most, 0.02) || !exceeds(most*(bound+0.001), freedom, most, 0.02) {
+			t.Errorf("with %g degrees of freedom the bound is not %g times the variance", freedom, bound)
+		}
+	}
+}
+
+// The bounds include a margin for the error of two fifths of a second. It is exceeded in 2 %, by 2.05 standard deviations.
 func TestWhatAWindowMustShow(t *testing.T) {
 	t.Parallel()
 	limit := 0.020
@@ -67,7 +79,9 @@ func TestWhatAWindowMustShow(t *testing.T) {
 		Objective:   maximize(search.Term{Metric: measure.Throughput, Weight: 2}),
 		Constraints: []search.Constraint{{Metric: measure.LatencyP99, Max: &limit}, atMost(measure.Memory, 1e9)},
 	})
-	room := func(x *Beliefs, k int) float64 { return math.Exp(3 * x.metrics[k].lookDeviation(time.Second)) }
+	room := func(x *Beliefs, k int) float64 {
+		return math.Exp(2.05374891063 * x.metrics[k].lookDeviation(time.Second))
+	}
 	next := Next{Window: time.Second, LaunchWindows: 1}
 	x.Learn(next)
 	got := x.WindowConstraints(2 * math.Log(500))

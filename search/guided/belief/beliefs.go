@@ -135,7 +135,8 @@ func (x *Beliefs) options(like *posterior.Posterior) posterior.Options {
 }
 
 // isWrong reports whether a metric's deviation from the simulation within pools exceeds the allowed
-// one. It first subtracts the variation between trials: beside a neighbour a p99 varies by half.
+// one by more than chance. The variation between trials is allowed besides: beside a neighbour a p99
+// varies by half.
 func (x *Beliefs) isWrong(m *metric) bool {
 	scatter := 0.0
 	if x.scales != nil {
@@ -161,9 +162,13 @@ func (x *Beliefs) isWrong(m *metric) bool {
 		}
 	}
 	limits := x.tuning.Beliefs
-	most := limits.Wrong*limits.Wrong*freedom + noise
-	// the deviation of a sum of squares
-	return freedom >= limits.Freedom && squares > most+limits.Clearly*most*math.Sqrt(2/freedom)
+	return freedom > 0 && exceeds(squares, freedom, limits.Wrong*limits.Wrong+noise/freedom, limits.Possible)
+}
+
+// exceeds reports whether a sum of squares with some degrees of freedom shows a variance above the most. The
+// sum of normal numbers with that variance exceeds the bound with a given probability: it is χ² distributed.
+func exceeds(squares, freedom, most, chance float64) bool {
+	return squares > most*distuv.ChiSquared{K: freedom}.Quantile(1-chance)
 }
 
 // Log predicts the natural logarithm of a metric of a configuration under a load from service

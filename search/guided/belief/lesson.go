@@ -95,7 +95,7 @@ func (x *Beliefs) WindowConstraints(lead float64) []search.Constraint {
 		if !m.isToldByLoad() {
 			continue
 		}
-		room := math.Exp(x.tuning.Beliefs.Clearly * m.lookDeviation(x.next.Window))
+		room := math.Exp(x.tuning.Beliefs.Clearly() * m.lookDeviation(x.next.Window))
 		for _, limit := range m.limits {
 			list = append(list, loosened(limit, room))
 		}

@@ -5,7 +5,11 @@
 // a calculation, such as the least value for a logarithm, stand beside it.
 package tuning
 
-import "time"
+import (
+	"time"
+
+	"gonum.org/v1/gonum/stat/distuv"
+)
 
 // Tuning holds all parameters, by the part of the search that reads them.
 type Tuning struct {
@@ -146,14 +150,14 @@ type Beliefs struct {
 	// within pools above which the simulation is useless. Doubled, wrong predictions are kept for
 	// longer.
 	Wrong float64
-	// Freedom is the number of degrees of freedom that this needs.
-	Freedom float64
-	// Possible is the probability to keep the constraints below which a cell is out.
+	// Possible is the probability below which a thing is ignored: that a cell keeps the constraints,
+	// that a cell or a window reaches a relevant bound, and that chance makes the simulation look
+	// wrong. Doubled, the search ends earlier, and more windows are cut.
 	Possible float64
-	// Clearly is the number of standard deviations by which a cell or window must miss a relevant
-	// bound to be ignored. Doubled, nearly every cell is simulated, and no window is cut.
-	Clearly float64
 }
+
+// Clearly is the number of standard deviations with the probability Possible beyond them.
+func (b Beliefs) Clearly() float64 { return distuv.UnitNormal.Quantile(1 - b.Possible) }
 
 // Survey is for the number of cells that are considered after each trial. A simulation takes half a
 // millisecond.
@@ -212,7 +216,7 @@ func Default() Tuning {
 		Contention: Contention{Alike: 0.3 * 0.3, Own: 0.06 * 0.06, Strangers: 0.6},
 		Path:       Path{Busy: 0.7, Undisturbed: 10, Step: 0.05},
 		Loads:      Loads{Ratio: 1.15, Fine: 1.04, EndlessLimits: 2, EndlessBatches: 10, Stride: 1.5},
-		Beliefs:    Beliefs{Wrong: 0.3, Freedom: 3, Possible: 0.02, Clearly: 3},
+		Beliefs:    Beliefs{Wrong: 0.3, Possible: 0.02},
 		Survey:     Survey{Anchors: 30, Most: 1500, Explained: 1000},
 		Worth:      Worth{WithoutBudget: 0.0003, WithinBudget: 1e-6, Repeats: [4]int{1, 2, 4, 8}},
 		Trials:     Trials{ExploreShare: 0.4, Growth: 1.3, GrowthEvery: 6, GrowthMost: 4, LongAgo: 1000 * time.Hour, Expected: 20},
