@@ -489,7 +489,8 @@ func TestSkippedCountsWhatWasNotStarted(t *testing.T) {
 func TestWindowsGrow(t *testing.T) {
 	t.Parallel()
 	s := newSchedule(search.Settings{Window: time.Second}, nil, tuning.Default())
-	for served, want := range map[int]time.Duration{0: time.Second, 5: time.Second, 6: 1300 * time.Millisecond, 12: 1690 * time.Millisecond, 600: 4 * time.Second} {
+	// 1.045⁶ = 1.302
+	for served, want := range map[int]time.Duration{0: time.Second, 1: 1045 * time.Millisecond, 6: 1302 * time.Millisecond, 600: 4 * time.Second} {
 		if s.served = served; s.window() != want {
 			t.Errorf("after %d windows the next takes %v, want %v", served, s.window(), want)
 		}

@@ -75,7 +75,7 @@ func (c *schedule) window() time.Duration { return c.settings.Space.Load.Longest
 // grown returns the length of the next window, without regard to arrivals with a period.
 func (c *schedule) grown() time.Duration {
 	n := c.tuning.Trials
-	factor := min(math.Pow(n.Growth, float64(c.served/n.GrowthEvery)), n.GrowthMost)
+	factor := min(math.Pow(n.Growth, float64(c.served)), n.GrowthMost)
 	return time.Duration(factor * float64(c.settings.Window)).Round(time.Millisecond)
 }
 

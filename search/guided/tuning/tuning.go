@@ -187,11 +187,12 @@ type Trials struct {
 	// ExploreShare is a share of the budget that the default leaves. Once it is used, only pools
 	// that may be better are opened.
 	ExploreShare float64
-	// Growth is the factor by which windows get longer with every GrowthEvery trials, up to
-	// GrowthMost: the remaining cells differ by less and less.
-	Growth      float64
-	GrowthEvery int
-	GrowthMost  float64
+	// Growth is the factor by which windows get longer with every trial, up to GrowthMost: the
+	// remaining cells differ by less and less. With the square of Growth windows are the longest after
+	// 16 trials instead of 32.
+	Growth float64
+	// GrowthMost bounds it. Doubled, late trials take twice as long, and there are half as many.
+	GrowthMost float64
 	// LongAgo is the assumed time between an earlier campaign and this one: the machine's speed
 	// then and now is uncorrelated. Any time beyond the slow course of the speed has the same
 	// effect.
@@ -219,6 +220,6 @@ func Default() Tuning {
 		Beliefs:    Beliefs{Wrong: 0.3, Possible: 0.02},
 		Survey:     Survey{Anchors: 30, Most: 1500, Explained: 1000},
 		Worth:      Worth{WithoutBudget: 0.0003, WithinBudget: 1e-6, Repeats: [4]int{1, 2, 4, 8}},
-		Trials:     Trials{ExploreShare: 0.4, Growth: 1.3, GrowthEvery: 6, GrowthMost: 4, LongAgo: 1000 * time.Hour, Expected: 20},
+		Trials:     Trials{ExploreShare: 0.4, Growth: 1.045, GrowthMost: 4, LongAgo: 1000 * time.Hour, Expected: 20},
 	}
 }
