@@ -67,15 +67,15 @@ func (x *Predictor) covariance(a, b observation) float64 {
 		return k
 	}
 	n := x.tuning.Engines
-	k += n.ForeignFactor
+	k += n.Common
 	others := b.engine.Values()
 	for i, v := range a.engine.Values() {
 		if v == others[i] {
-			k += n.ForeignEffect
+			k += n.Rest
 		}
 	}
 	if a.engine == b.engine {
-		k += n.ForeignRest
+		k += n.Rest
 	}
 	return k
 }

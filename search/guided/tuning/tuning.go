@@ -89,14 +89,16 @@ func (p Parts) Next() int { return p.Pools / 16 }
 
 // Engines is for the model of the logarithms of engines' service times. Each engine knob has its
 // own effect, these add up, and each engine has a rest. On another machine all have a common
-// factor, and effects and rests differ somewhat. All values are variances.
+// factor, and effects and rests differ by as much as a rest.
 type Engines struct {
-	Common        float64 // of the common part: nothing is known about the model in advance
-	Effect        float64 // of a value of a knob. Doubled, fewer unopened engines are ruled out
-	Rest          float64 // of the part that the values together do not explain. Doubled, more engines are opened
-	ForeignFactor float64 // of the factor between two machines
-	ForeignEffect float64 // of a value's effect on another machine beyond its effect on this one
-	ForeignRest   float64 // of an engine's rest on another machine beyond its rest on this one
+	// Common is the variance of the common part, and of the factor between two machines: nothing is
+	// known in advance. Doubled, nothing changes once an engine is open.
+	Common float64
+	// Effect is the variance of a value of a knob. Doubled, fewer unopened engines are ruled out.
+	Effect float64
+	// Rest is the variance of the part that the values together do not explain. Doubled, more engines
+	// are opened.
+	Rest float64
 	// Attempts is the number of pools of an engine that may fail before the engine counts as
 	// failed: one failed launch may be chance.
 	Attempts int
@@ -211,7 +213,6 @@ func Default() Tuning {
 		Parts: Parts{Pools: 4000, Farthest: 3, Patience: 20, Members: 150, FirstMembers: 48, WholePool: 1000},
 		Engines: Engines{
 			Common: 3.0 * 3.0, Effect: 0.5 * 0.5, Rest: 0.12 * 0.12,
-			ForeignFactor: 1.5 * 1.5, ForeignEffect: 0.15 * 0.15, ForeignRest: 0.10 * 0.10,
 			Attempts: 2, Hopeless: 3,
 		},
 		Contention: Contention{Alike: 0.3 * 0.3, Own: 0.06 * 0.06, Strangers: 0.6},
