@@ -18,18 +18,7 @@ func (x *Predictor) contentionCovariance(a, b *pools.Pool) float64 {
 	n := x.tuning.Contention
 	d := math.Log(float64(a.Instances()) / float64(b.Instances()))
 	all := d + math.Log(float64(max(a.Threads(), 1))/float64(max(b.Threads(), 1)))
-	others := b.Engine().Values()
-	same, values := 0.0, float64(len(others))
-	for i, v := range a.Engine().Values() {
-		if v == others[i] {
-			same++
-		}
-	}
-	alike := 1.0
-	if values > 0 {
-		alike = n.Strangers + (1-n.Strangers)*same/values
-	}
-	k := n.Alike * alike * math.Exp(-(d*d+all*all)/2)
+	k := n.Alike * math.Exp(-(d*d+all*all)/2)
 	if a == b {
 		k += n.Own
 	}

@@ -112,9 +112,8 @@ type Engines struct {
 // minus that of their undisturbed one, within the cores. The similarity of pools depends on their
 // instances and threads, on a scale of e.
 type Contention struct {
-	Alike     float64 // variance that similar pools share
-	Own       float64 // variance of each pool alone
-	Strangers float64 // correlation of pools whose engines have no value in common
+	Alike float64 // variance that similar pools share
+	Own   float64 // variance of each pool alone
 }
 
 // Path is for the processor time of a request on its way to the server (queuesim.ServiceCurve).
@@ -215,7 +214,7 @@ func Default() Tuning {
 			Common: 3.0 * 3.0, Effect: 0.5 * 0.5, Rest: 0.12 * 0.12,
 			Attempts: 2, Hopeless: 3,
 		},
-		Contention: Contention{Alike: 0.3 * 0.3, Own: 0.06 * 0.06, Strangers: 0.6},
+		Contention: Contention{Alike: 0.3 * 0.3, Own: 0.06 * 0.06},
 		Path:       Path{Busy: 0.7, Undisturbed: 10, Step: 0.05},
 		Loads:      Loads{Ratio: 1.15, Fine: 1.04, EndlessLimits: 2, EndlessBatches: 10, Stride: 1.5},
 		Beliefs:    Beliefs{Wrong: 0.3, Possible: 0.02},
