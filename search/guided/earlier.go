@@ -90,7 +90,7 @@ func (g *Guided) inherit(c *earlier, then *Guided) {
 	outside := g.pools.Outside()
 	c.pools, c.cells[outside] = append(c.pools, outside), then.pools.Outside().Histories()
 	for _, e := range then.beliefs.Trials() {
-		g.beliefs.Inherit(before(e, len(g.past.campaigns), g.tuning.Trials.LongAgo))
+		g.beliefs.Inherit(before(e, len(g.past.campaigns)))
 	}
 	then.updatePath()
 	if path := then.predictor.Path(); path > 0 {
@@ -116,8 +116,10 @@ func (c *earlier) inheritTimes(mine, then *pools.Pool) {
 
 // before converts an event from the given number of campaigns ago, so that it shares no process
 // with this campaign or another.
-func before(e search.Event, campaigns int, longAgo time.Duration) search.Event {
+func before(e search.Event, campaigns int) search.Event {
 	const mostLaunches = 1_000_000 // per campaign
+	// between two campaigns; any time beyond the course of the machine's speed has the same effect
+	const longAgo = 1000 * time.Hour
 	by := time.Duration(campaigns) * longAgo
 	e.Elapsed -= by
 	e.Measurement.Launch = -(campaigns*mostLaunches + e.Measurement.Launch)

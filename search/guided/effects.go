@@ -118,7 +118,7 @@ func (x effects) bests(known []belief.Belief) map[search.Setting]belief.Belief {
 		if !mayBeBest {
 			continue
 		}
-		if simulated++; simulated > x.tuning.Survey.Explained {
+		if simulated++; simulated > x.tuning.Survey.Most {
 			break
 		}
 		enter(x.beliefs.Believe(u.Cell))

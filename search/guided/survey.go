@@ -10,6 +10,7 @@ import (
 	"tuner/search/guided/pools"
 	"tuner/search/guided/predict"
 	"tuner/search/guided/tuning"
+	"tuner/search/verdict"
 )
 
 // survey holds the beliefs about all cells that may matter.
@@ -105,17 +106,17 @@ func (v *surveyor) survey(lead float64) survey {
 			}
 		}
 	}
-	rest, n := v.promising(&s), v.tuning.Survey
+	rest, most := v.promising(&s), v.tuning.Survey.Most
 	if !s.hasLead() {
 		slices.SortStableFunc(rest, v.byFeasibility)
-		for i := 0; len(rest) > 0 && len(s.cells) < n.Most && (i < n.Anchors || !s.hasLead()); i++ {
+		for len(rest) > 0 && len(s.cells) < most && !s.hasLead() {
 			v.enter(&s, v.beliefs.Believe(rest[0].Cell))
 			rest = rest[1:]
 		}
 	}
 	slices.SortStableFunc(rest, func(a, b unmeasuredAtBest) int { return cmp.Compare(b.most, a.most) })
 	for _, u := range rest {
-		if u.most <= s.lead || len(s.cells) >= n.Most {
+		if u.most <= s.lead || len(s.cells) >= most {
 			s.chance = max(s.chance, u.feasible) // the most likely one of the rest
 			break
 		}
@@ -230,7 +231,7 @@ func (v *surveyor) refine(s *survey) {
 		above++
 	}
 	from, to := v.levels[max(at-1, 0)], v.levels[min(above, len(v.levels)-1)]
-	for _, level := range between(v.load, from, to, v.tuning.Loads.Fine) {
+	for _, level := range between(v.load, from, to, 1+verdict.Tie) {
 		c.Level = level
 		known := slices.ContainsFunc(s.cells, func(b belief.Belief) bool { return b.Cell == c })
 		if !known && v.isUseful(c) {

@@ -119,8 +119,8 @@ func (t *Times) Suspects(n tuning.Service) []int {
 		return slices.Compact(sizes)
 	}
 	for i := 1; i < len(t.sizes); i++ {
-		factor, most := t.seconds[i]/t.seconds[i-1], n.Longer*float64(t.sizes[i])/float64(2*t.sizes[i-1])
-		if factor >= n.Shorter && factor <= max(most, n.Longer/2) {
+		factor, larger := t.seconds[i]/t.seconds[i-1], float64(t.sizes[i])/float64(t.sizes[i-1])
+		if factor >= 1/n.Margin && factor <= larger*n.Margin {
 			continue
 		}
 		for _, size := range t.sizes[i-1 : i+1] {

@@ -36,14 +36,10 @@ type Service struct {
 	// size needs Batches batches, and all smaller sizes together need as much time again. Doubled,
 	// curves end earlier.
 	BudgetParts float64
-	// Shorter is the least ratio between the times of neighbouring sizes without a disturbance. A
-	// larger batch is never faster, and there is a margin for noise. A smaller ratio is measured
-	// again.
-	Shorter float64
-	// Longer is the largest ratio between the times of two sizes of which one is twice the other.
-	// It is at most two, plus a margin for noise. A larger ratio is measured again. Doubled,
-	// disturbed windows are accepted.
-	Longer float64
+	// Margin is the factor for noise on the time of a size. A larger batch is never faster, and takes
+	// at most as much longer as it is larger. What contradicts that by more is measured again.
+	// Doubled, disturbed windows are accepted.
+	Margin float64
 	// LeastSpread is the least standard deviation of the logarithm of a batch's time. No real
 	// server has less, and without any the simulation falls into an arbitrary cycle. Between 0.01
 	// and 0.1 it hardly matters (queuesim.ServiceCurve).
@@ -64,7 +60,8 @@ type Parts struct {
 	// Pools is the largest number of considered pools.
 	Pools int
 	// Farthest is the largest number of knobs in which an engine may differ from the default's or
-	// the best's.
+	// the best's. Combinations that are illegal or the same as others cost time, too, and their number
+	// grows with this power.
 	Farthest int
 	// Patience is the largest number of pools that are visited for each one added: most may be
 	// known or illegal.
@@ -134,7 +131,6 @@ type Path struct {
 // Loads is for the considered levels.
 type Loads struct {
 	Ratio float64 // ratio of neighbouring levels if any level may be tried
-	Fine  float64 // the same around the best one. Verdicts call 1 % a tie
 	// EndlessLimits and EndlessBatches set the latency above which the queue of an open loop counts
 	// as endless. It is a multiple of the limit, or without one a multiple of the largest batch's
 	// time. Higher latencies carry no information about lower rates.
@@ -152,8 +148,7 @@ type Beliefs struct {
 	// longer.
 	Wrong float64
 	// Possible is the probability below which a thing is ignored: that a cell keeps the constraints,
-	// that a cell or a window reaches a relevant bound, and that chance makes the simulation look
-	// wrong. Doubled, the search ends earlier, and more windows are cut.
+	// and that a cell or a window reaches a relevant bound.
 	Possible float64
 }
 
@@ -163,9 +158,7 @@ func (b Beliefs) Clearly() float64 { return distuv.UnitNormal.Quantile(1 - b.Pos
 // Survey is for the number of cells that are considered after each trial. A simulation takes half a
 // millisecond.
 type Survey struct {
-	Anchors   int // number of most feasible cells with which it begins if no measured cell leads
-	Most      int // largest number of simulated cells
-	Explained int // largest number of simulated cells for the best of every value of every knob
+	Most int // largest number of simulated cells, also for the best of every value of every knob
 }
 
 // Worth is the least expected relative gain of trials.
@@ -189,15 +182,9 @@ type Trials struct {
 	// that may be better are opened.
 	ExploreShare float64
 	// Growth is the factor by which windows get longer with every trial, up to GrowthMost: the
-	// remaining cells differ by less and less. With the square of Growth windows are the longest after
-	// 16 trials instead of 32.
-	Growth float64
-	// GrowthMost bounds it. Doubled, late trials take twice as long, and there are half as many.
+	// remaining cells differ by less and less.
+	Growth     float64
 	GrowthMost float64
-	// LongAgo is the assumed time between an earlier campaign and this one: the machine's speed
-	// then and now is uncorrelated. Any time beyond the slow course of the speed has the same
-	// effect.
-	LongAgo time.Duration
 	// Expected is the usual number of trials of a search. Only the progress uses it.
 	Expected int
 }
@@ -207,19 +194,16 @@ func Default() Tuning {
 	return Tuning{
 		Service: Service{
 			Window: 200 * time.Millisecond, Batches: 5, BudgetParts: 200,
-			Shorter: 0.95, Longer: 2.4, LeastSpread: 0.03, BeyondDeviation: 0.2,
+			Margin: 1.2, LeastSpread: 0.03, BeyondDeviation: 0.2,
 		},
-		Parts: Parts{Pools: 4000, Farthest: 3, Patience: 20, Members: 150, FirstMembers: 48, WholePool: 1000},
-		Engines: Engines{
-			Common: 3.0 * 3.0, Effect: 0.5 * 0.5, Rest: 0.12 * 0.12,
-			Attempts: 2, Hopeless: 3,
-		},
+		Parts:      Parts{Pools: 4000, Farthest: 3, Patience: 20, Members: 150, FirstMembers: 48, WholePool: 1000},
+		Engines:    Engines{Common: 3.0 * 3.0, Effect: 0.5 * 0.5, Rest: 0.12 * 0.12, Attempts: 2, Hopeless: 3},
 		Contention: Contention{Alike: 0.3 * 0.3, Own: 0.06 * 0.06},
 		Path:       Path{Busy: 0.7, Undisturbed: 10, Step: 0.05},
-		Loads:      Loads{Ratio: 1.15, Fine: 1.04, EndlessLimits: 2, EndlessBatches: 10, Stride: 1.5},
+		Loads:      Loads{Ratio: 1.15, EndlessLimits: 2, EndlessBatches: 10, Stride: 1.5},
 		Beliefs:    Beliefs{Wrong: 0.3, Possible: 0.02},
-		Survey:     Survey{Anchors: 30, Most: 1500, Explained: 1000},
+		Survey:     Survey{Most: 1500},
 		Worth:      Worth{WithoutBudget: 0.0003, WithinBudget: 1e-6, Repeats: [4]int{1, 2, 4, 8}},
-		Trials:     Trials{ExploreShare: 0.4, Growth: 1.045, GrowthMost: 4, LongAgo: 1000 * time.Hour, Expected: 20},
+		Trials:     Trials{ExploreShare: 0.4, Growth: 1.045, GrowthMost: 4, Expected: 20},
 	}
 }
