@@ -45,7 +45,8 @@ type Tuning struct {
 	// all seats alike. A block of three takes about 20 s, including 9 s of windows. Doubled, the
 	// windows show more about each launch and less about the variation between launches.
 	Turns int
-	// Longer is the factor of the finals' window length over the search's.
+	// Longer is the factor of the finals' window length over the search's, in finals without turns.
+	// Doubled, a launch shows more and there are fewer launches.
 	Longer time.Duration
 	// WindowsPerLaunch is the ratio of the time of the windows to that of a launch with its
 	// warm-up. With 1.5, three fifths of a final trial are windows (Kalibera and Jones, 2013:
@@ -57,7 +58,8 @@ type Tuning struct {
 	// LoadCurveStep is the least ratio of neighbouring scales of a curve, for scales have finer levels. With 1.04 the
 	// charts show a third more and less than the best one. Doubled, they show half as many points.
 	LoadCurveStep float64
-	// LoadCurveReach is the charts' highest load as a multiple of the best one.
+	// LoadCurveReach is the charts' highest load as a multiple of the best one. Only charts depend on it.
+	// Doubled, they have one level more of the usual axis.
 	LoadCurveReach float64
 
 	// The expected costs of trials.

@@ -1,5 +1,7 @@
-// Package tuning holds the parameters of the guided search. Each has its unit, its source, and the
-// measured effect of doubling it, if known.
+// Package tuning holds the parameters of the guided search. Each has its unit, its source, and what
+// doubling it does. "Never mattered" means that another value would have changed nothing in 16
+// campaigns of five minutes on the six recordings. lab/docs/search.md says on which of these the
+// values were chosen.
 //
 // Users set none of them. The parameters of users are in search.Settings. Numbers that only protect
 // a calculation, such as the least value for a logarithm, stand beside it.
@@ -30,7 +32,9 @@ type Service struct {
 	// Window is the duration of a size's measurement. Doubled, service trials take most of a short
 	// budget.
 	Window time.Duration
-	// Batches is the least number of batches of a size, including those before its window.
+	// Batches is the least number of batches of a size, including those before its window: three
+	// before it and two in it, as the runner has them. It is for costs alone, and decided one in 2 of 16
+	// campaigns.
 	Batches float64
 	// BudgetParts is the divisor of the budget that gives the longest time of a measured batch. A
 	// size needs Batches batches, and all smaller sizes together need as much time again. Doubled,
@@ -42,11 +46,12 @@ type Service struct {
 	Margin float64
 	// LeastSpread is the least standard deviation of the logarithm of a batch's time. No real
 	// server has less, and without any the simulation falls into an arbitrary cycle. Between 0.01
-	// and 0.1 it hardly matters (queuesim.ServiceCurve).
+	// and 0.1 it hardly matters (queuesim.ServiceCurve), and it never mattered.
 	LeastSpread float64
 	// BeyondDeviation is the standard deviation of the logarithm of a batch's time, for each
 	// doubling of the size beyond the last measured one. The curve continues there as a line. In
-	// the recordings it is 0.07 (cnn) to 0.3 (mlp).
+	// the recordings it is 0.07 (cnn) to 0.3 (mlp). Doubled, more pools are opened whose larger
+	// batches were not measured.
 	BeyondDeviation float64
 }
 
@@ -55,7 +60,8 @@ type Service struct {
 func (s Service) GuessedSize() time.Duration { return 2 * s.Window }
 
 // Parts is for spaces that are too large to be considered as a whole. All of it limits the time
-// between two trials: a decision's time grows with the number of pools and members.
+// between two trials: a decision's time grows with the number of pools and members. Doubled, each at
+// most doubles that time. A space of up to Whole pools with up to WholePool members is not affected.
 type Parts struct {
 	// Pools is the largest number of considered pools.
 	Pools int
@@ -109,14 +115,18 @@ type Engines struct {
 // minus that of their undisturbed one, within the cores. The similarity of pools depends on their
 // instances and threads, on a scale of e.
 type Contention struct {
-	Alike float64 // variance that similar pools share
-	Own   float64 // variance of each pool alone
+	// Alike is the variance that similar pools share. Judged: a quarter of the
+	// throughput may be lost. Doubled, more pools of several instances are opened.
+	Alike float64
+	// Own is the variance of each pool alone. Doubled, a pool tells less of the others.
+	Own float64
 }
 
 // Path is for the processor time of a request on its way to the server (queuesim.ServiceCurve).
 type Path struct {
 	// Busy is the share of the highest request rate from which on trials count. Fewer requests
-	// share fewer wake-ups.
+	// share fewer wake-ups: on the MLP a request takes 97 µs alone, and 14 µs with 128 in flight. Above
+	// 1 nothing counts. Halved, the path is of servers that are half idle.
 	Busy float64
 	// Undisturbed is the number of trials for each one that counts as undisturbed. Threads that
 	// spin, switch or wait for memory only add to the processor time of a trial. By the median
@@ -124,20 +134,24 @@ type Path struct {
 	// computing thread). Then 0.81 instead of 0.87 of the answers were right.
 	Undisturbed int
 	// Step is the least change of the path's logarithm, so that a small change does not repeat all
-	// simulations.
+	// simulations. Doubled, the path is off by 5 % at most instead of 2.5 %.
 	Step float64
 }
 
 // Loads is for the considered levels.
 type Loads struct {
-	Ratio float64 // ratio of neighbouring levels if any level may be tried
+	// Ratio is the ratio of neighbouring levels if any level may be tried. Around
+	// the best one all levels are considered that verdicts tell apart (verdict.Tie). Squared, there are
+	// half as many.
+	Ratio float64
 	// EndlessLimits and EndlessBatches set the latency above which the queue of an open loop counts
 	// as endless. It is a multiple of the limit, or without one a multiple of the largest batch's
-	// time. Higher latencies carry no information about lower rates.
+	// time. Higher latencies carry no information about lower rates. Doubled, longer queues count, and
+	// their length depends on the window's.
 	EndlessLimits  float64
 	EndlessBatches float64
 	// Stride is the largest ratio of a request rate to the highest answered rate so far. Beyond its
-	// capacity an open loop shows nothing else.
+	// capacity an open loop shows nothing else. Doubled, more trials are far beyond it.
 	Stride float64
 }
 
@@ -148,7 +162,8 @@ type Beliefs struct {
 	// longer.
 	Wrong float64
 	// Possible is the probability below which a thing is ignored: that a cell keeps the constraints,
-	// and that a cell or a window reaches a relevant bound.
+	// that a cell or a window reaches a relevant bound, and that chance makes the simulation look
+	// wrong. Doubled, the search ends earlier, and more windows are cut.
 	Possible float64
 }
 
@@ -158,7 +173,9 @@ func (b Beliefs) Clearly() float64 { return distuv.UnitNormal.Quantile(1 - b.Pos
 // Survey is for the number of cells that are considered after each trial. A simulation takes half a
 // millisecond.
 type Survey struct {
-	Most int // largest number of simulated cells, also for the best of every value of every knob
+	// Most is the largest number of simulated cells, also for the best of every value of every knob.
+	// It never mattered: doubled, a decision in a large space takes longer.
+	Most int
 }
 
 // Worth is the least expected relative gain of trials.
@@ -179,11 +196,14 @@ type Worth struct {
 // Trials is for the course of a campaign.
 type Trials struct {
 	// ExploreShare is a share of the budget that the default leaves. Once it is used, only pools
-	// that may be better are opened.
+	// that may be better are opened. It never mattered: only shorter budgets and slow models reach it.
+	// Doubled, less is left there to measure what was found.
 	ExploreShare float64
 	// Growth is the factor by which windows get longer with every trial, up to GrowthMost: the
-	// remaining cells differ by less and less.
-	Growth     float64
+	// remaining cells differ by less and less. With the square of Growth windows are the longest after
+	// 16 trials instead of 32.
+	Growth float64
+	// GrowthMost bounds it. Doubled, late trials take twice as long, and there are half as many.
 	GrowthMost float64
 	// Expected is the usual number of trials of a search. Only the progress uses it.
 	Expected int
