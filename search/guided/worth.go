@@ -12,9 +12,6 @@ import (
 	"tuner/search/verdict"
 )
 
-// leastDeviation keeps a divisor from being zero.
-const leastDeviation = 1e-9
-
 // appraiser computes the worth of trials.
 type appraiser struct {
 	settings search.Settings
@@ -57,7 +54,7 @@ func (a appraiser) gain(s *survey, b belief.Belief, trials int) float64 {
 // shorter latencies, so their errors are correlated. A cell that was measured in a slow minute may
 // be better and keep its limits.
 func (a appraiser) lesson(s *survey, b belief.Belief, trials int) float64 {
-	moves := max(a.moves(s, b, b, trials), leastDeviation)
+	moves := max(a.moves(s, b, b, trials), posterior.Least)
 	least, others := a.beliefs.Needed(b, trials)
 	return a.surplus(s, b, moves, least) * others
 }
@@ -68,7 +65,7 @@ func (a appraiser) lessonOfLeader(s *survey, trials int) float64 {
 	leader, most := s.cells[s.leader], 0.0
 	for i, b := range s.cells {
 		if i != s.leader && a.beliefs.IsTrusted(b) {
-			most = max(most, a.surplus(s, b, max(a.moves(s, leader, b, trials), leastDeviation), math.Inf(-1)))
+			most = max(most, a.surplus(s, b, max(a.moves(s, leader, b, trials), posterior.Least), math.Inf(-1)))
 		}
 	}
 	return most

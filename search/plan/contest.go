@@ -11,8 +11,8 @@ import (
 	"tuner/search/verdict"
 )
 
-// tiny keeps a divisor from being zero.
-const tiny = 1e-18
+// tiny is the least variance: a divisor must not be zero.
+const tiny = posterior.Least * posterior.Least
 
 // contest weighs the opponents of a choice in the finals, such as those of the answer. A cell's
 // worth is the expected gain of a trial (the knowledge gradient; Frazier, Powell and Dayanik,

@@ -87,7 +87,7 @@ func figureOf(m measure.Measurement, metric measure.Metric) figure {
 	v := value{log: Log(metric, e.Value), variance: quietest * quietest, isKnown: true}
 	if metric.IsGoodput() {
 		rate, _ := m.Value(measure.Throughput)
-		v.log = LogGoodput(rate, e.Value/max(rate, least))
+		v.log = LogGoodput(rate, e.Value/max(rate, Least))
 	}
 	if e.Lo > 0 && e.Hi > e.Lo {
 		d := math.Log(e.Hi/e.Lo) / (2 * stats.Half95)

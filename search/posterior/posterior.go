@@ -308,7 +308,7 @@ func (p *Posterior) costOf(cells []Cell) (Joint, bool) {
 func scaleOf(cells []Cell) (Joint, bool) {
 	j := newJoint(len(cells))
 	for i, c := range cells {
-		j.Means[i] = math.Log(max(c.Load.Level(), least))
+		j.Means[i] = math.Log(max(c.Load.Level(), Least))
 		j.set(i, i, quietest*quietest)
 	}
 	return j, len(cells) > 0

@@ -82,10 +82,13 @@ func cellOf(e search.Event, o Options) Cell {
 	return Cell{e.Trial.Candidate, e.Trial.Load, o.Elsewhere && e.Trial.Phase == search.PhaseFinal}
 }
 
-// The least values for logarithms: a microsecond; a share of a hundredth, since drivers report
-// utilisations in whole per cents; and 10⁻⁹ of any other metric.
+// Least is the least value for a logarithm, and the least standard deviation. It only keeps calculations
+// finite: doubled, no answer changes.
+const Least = 1e-9
+
+// The least values for logarithms of some metrics: a microsecond, and a share of a hundredth, since
+// drivers report utilisations in whole per cents.
 const (
-	least      = 1e-9
 	shortest   = 1e-6
 	leastShare = 0.01
 )
@@ -93,7 +96,7 @@ const (
 // Log returns the natural logarithm of a metric's value in its base unit. Smaller values count as
 // the metric's least value.
 func Log(metric measure.Metric, value float64) float64 {
-	least := least
+	least := Least
 	switch info, _ := metric.Info(); info.Unit {
 	case measure.Seconds:
 		least = shortest
@@ -197,5 +200,5 @@ func withheldMean(readings []reading) float64 {
 			sum, weights = sum+r.withheld.Log*weight, weights+weight
 		}
 	}
-	return sum / max(weights, least)
+	return sum / max(weights, Least)
 }

@@ -48,7 +48,7 @@ func CoordinatesOf(c Cell, space search.Space) Coordinates {
 	return Coordinates{
 		pool:   unique.Make(pool),
 		server: unique.Make(server),
-		at:     [3]float64{math.Log(max(c.Load.Level(), least)), batch, delay},
+		at:     [3]float64{math.Log(max(c.Load.Level(), Least)), batch, delay},
 	}
 }
 
@@ -72,7 +72,7 @@ func batching(c Cell, space search.Space) (batch, delay float64) {
 // CoordinatesBeyond returns coordinates in an engine process that was never measured. Only the component that
 // all processes share is known there.
 func CoordinatesBeyond(load measure.Load, batch int) Coordinates {
-	return Coordinates{at: [3]float64{math.Log(max(load.Level(), least)), math.Log(filled(batch, load)), 0}}
+	return Coordinates{at: [3]float64{math.Log(max(load.Level(), Least)), math.Log(filled(batch, load)), 0}}
 }
 
 // filled returns the largest batch that a load fills, at least 1.

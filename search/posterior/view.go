@@ -198,8 +198,5 @@ func (a Ahead) InformationBetween(x, y Residual, apart float64, trials int) floa
 
 // seen returns the variance of the mean of some trials. shared is the error's covariance with x.
 func (a Ahead) seen(x Residual, shared float64, trials int) float64 {
-	return max(x.Variance+2*shared+a.variance+a.own/float64(trials), tiny)
+	return max(x.Variance+2*shared+a.variance+a.own/float64(trials), Least*Least)
 }
-
-// tiny keeps a divisor from being zero.
-const tiny = 1e-18

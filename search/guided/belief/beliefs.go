@@ -206,7 +206,7 @@ func (x *Beliefs) simulated(c pools.Cell, name measure.Metric) float64 {
 	case !m.isRate():
 		return posterior.Log(name, m.predicted(r))
 	}
-	return x.ofRate(name, max(r.Throughput, floor))
+	return x.ofRate(name, max(r.Throughput, posterior.Least))
 }
 
 // endless returns the logarithm of the latency above which all are equivalent in an open loop.

@@ -164,7 +164,7 @@ func (c criteria) logGoodput(m *metric, r queuesim.Result) float64 {
 	if i := slices.Index(c.within, m.within); i >= 0 && i < len(r.Within) {
 		share = r.Within[i]
 	}
-	return posterior.LogGoodput(max(r.Throughput, floor), share)
+	return posterior.LogGoodput(max(r.Throughput, posterior.Least), share)
 }
 
 // simulatedValue returns a metric by the simulation alone; nil if it lacks the metric.
@@ -207,10 +207,10 @@ func (c criteria) predictions(b Belief, r queuesim.Result) []search.Predicted {
 func shortfall(c search.Constraint, log float64) float64 {
 	miss := 0.0
 	if c.Max != nil {
-		miss += max(0, log-math.Log(max(*c.Max, floor)))
+		miss += max(0, log-math.Log(max(*c.Max, posterior.Least)))
 	}
 	if c.Min != nil {
-		miss += max(0, math.Log(max(*c.Min, floor))-log)
+		miss += max(0, math.Log(max(*c.Min, posterior.Least))-log)
 	}
 	return miss
 }
@@ -218,12 +218,12 @@ func shortfall(c search.Constraint, log float64) float64 {
 // satisfaction returns the probability that a log-normal value is within a constraint.
 func satisfaction(c search.Constraint, mean, deviation float64) float64 {
 	p := 1.0
-	deviation = max(deviation, floor)
+	deviation = max(deviation, posterior.Least)
 	if c.Max != nil {
-		p *= distuv.UnitNormal.CDF((math.Log(max(*c.Max, floor)) - mean) / deviation)
+		p *= distuv.UnitNormal.CDF((math.Log(max(*c.Max, posterior.Least)) - mean) / deviation)
 	}
 	if c.Min != nil {
-		p *= distuv.UnitNormal.CDF((mean - math.Log(max(*c.Min, floor))) / deviation)
+		p *= distuv.UnitNormal.CDF((mean - math.Log(max(*c.Min, posterior.Least))) / deviation)
 	}
 	return p
 }

@@ -8,6 +8,7 @@ import (
 
 	"tuner/measure"
 	"tuner/search"
+	"tuner/search/posterior"
 )
 
 // This file computes the information of trials before they are made.
@@ -64,7 +65,7 @@ func (x *Beliefs) Needed(b Belief, trials int) (deviations, others float64) {
 		variance, information := b.Residuals[k].Variance, x.Information(k, b, trials)
 		room := x.sure * math.Sqrt(max(variance-information, 0))
 		need := func(way, misses float64) { // way: direction of the metric that keeps the limit
-			if d := (misses + room) / max(math.Sqrt(information), floor); m.direction()*way > 0 {
+			if d := (misses + room) / max(math.Sqrt(information), posterior.Least); m.direction()*way > 0 {
 				deviations = max(deviations, d)
 			} else {
 				others *= distuv.UnitNormal.CDF(-d)
@@ -72,10 +73,10 @@ func (x *Beliefs) Needed(b Belief, trials int) (deviations, others float64) {
 		}
 		for _, limit := range m.limits {
 			if limit.Max != nil {
-				need(-1, b.Means[k]-math.Log(max(*limit.Max, floor)))
+				need(-1, b.Means[k]-math.Log(max(*limit.Max, posterior.Least)))
 			}
 			if limit.Min != nil {
-				need(1, math.Log(max(*limit.Min, floor))-b.Means[k])
+				need(1, math.Log(max(*limit.Min, posterior.Least))-b.Means[k])
 			}
 		}
 	}

@@ -9,9 +9,6 @@ import (
 	"tuner/search/queuesim"
 )
 
-// floor is the least value for a logarithm, and the least standard deviation.
-const floor = 1e-9
-
 // metric holds the estimates of one metric of the goal, on log scale.
 type metric struct {
 	name        measure.Metric
