@@ -117,12 +117,12 @@ func (c *earlier) inheritTimes(mine, then *pools.Pool) {
 // before converts an event from the given number of campaigns ago, so that it shares no process
 // with this campaign or another.
 func before(e search.Event, campaigns int) search.Event {
-	const mostLaunches = 1_000_000 // per campaign
-	// between two campaigns; any time beyond the course of the machine's speed has the same effect
-	const longAgo = 1000 * time.Hour
-	by := time.Duration(campaigns) * longAgo
+	// apart is more than the launches of a campaign, and more than the seconds of the course of the
+	// machine's speed. Anything beyond has the same effect.
+	const apart = 1_000_000
+	by := time.Duration(campaigns*apart) * time.Second
 	e.Elapsed -= by
-	e.Measurement.Launch = -(campaigns*mostLaunches + e.Measurement.Launch)
+	e.Measurement.Launch = -(campaigns*apart + e.Measurement.Launch)
 	e.Measurement.Windows = slices.Clone(e.Measurement.Windows)
 	for i := range e.Measurement.Windows {
 		e.Measurement.Windows[i].Start -= by

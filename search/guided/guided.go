@@ -397,9 +397,8 @@ func (g *Guided) Rivals() (list []verdict.Rival, isOpen bool) {
 
 // Remaining estimates the number of configurations that are still to be measured.
 func (g *Guided) Remaining() int {
-	const least = 2
 	if g.decide().action.Stop {
 		return 0
 	}
-	return max(g.tuning.Trials.Expected-g.schedule.served, least)
+	return max(g.tuning.Trials.Expected-g.schedule.served, 1)
 }

@@ -13,6 +13,7 @@ package plan
 import (
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"time"
 
@@ -248,7 +249,6 @@ func (p *Plan) Skipped() []search.Fold { return p.inner.Skipped() }
 // Progress returns the number of trials so far, and the expected number at the end. The latter is
 // an estimate from the trials per configuration so far, within the budget.
 func (p *Plan) Progress() (done, expected int) {
-	const mostTrials = 1e12 // of an estimate, to avoid an overflow
 	done = p.costs.trials
 	perCandidate := p.tuning.TrialsPerCandidate
 	if n := p.ledger.Len(); n > 1 {
@@ -256,7 +256,7 @@ func (p *Plan) Progress() (done, expected int) {
 	}
 	ahead := max(verdict.Confirmed*search.MostSeats-p.finals, 0)
 	if p.ended == "" {
-		ahead += int(min(perCandidate*(float64(p.base.Remaining())+float64(p.inner.Remaining())), mostTrials))
+		ahead += int(min(perCandidate*(float64(p.base.Remaining())+float64(p.inner.Remaining())), mostExpected))
 	}
 	if b := p.settings.Budget; b.Trials > 0 {
 		ahead = min(ahead, b.Trials-done)
@@ -278,16 +278,16 @@ func (p *Plan) Remaining() time.Duration {
 	if done > 0 {
 		trial = p.costs.elapsed / time.Duration(done)
 	}
-	d := time.Duration(min(float64(expected-done)*float64(trial), longest))
+	d := time.Duration(min(float64(expected-done)*float64(trial), mostExpected))
 	if b := p.settings.Budget.Time; b > 0 {
 		d = min(d, max(b-p.costs.elapsed, 0))
 	}
 	return d
 }
 
-// longest is the upper limit of an estimate in nanoseconds: two centuries, near the limit of a
-// duration.
-const longest = 200 * 365 * 24 * float64(time.Hour)
+// mostExpected is the upper limit of an estimate, of trials or nanoseconds (146 years). The sum of two is still
+// an integer.
+const mostExpected = math.MaxInt64 / 2
 
 // launchShare returns a trial's guessed share of the launches: one for each pool.
 func (p *Plan) launchShare() time.Duration {
