@@ -77,7 +77,7 @@ func (s *Pools) FollowBest() bool {
 }
 
 // IsLarge reports whether only some members of a pool are considered.
-func (s *Pools) IsLarge() bool { return s.candidates.Batchers() > s.tuning.Parts.WholePool }
+func (s *Pools) IsLarge() bool { return s.candidates.Batchers() > s.tuning.Survey.Most }
 
 // Fill lists the considered members of a pool. In a large pool these are members spread over all,
 // those similar to the best so far, and the one that equals the default.

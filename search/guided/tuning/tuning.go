@@ -61,7 +61,7 @@ func (s Service) GuessedSize() time.Duration { return 2 * s.Window }
 
 // Parts is for spaces that are too large to be considered as a whole. All of it limits the time
 // between two trials: a decision's time grows with the number of pools and members. Doubled, each at
-// most doubles that time. A space of up to Whole pools with up to WholePool members is not affected.
+// most doubles that time. A space of up to Whole pools with up to Survey.Most members is not affected.
 type Parts struct {
 	// Pools is the largest number of considered pools.
 	Pools int
@@ -76,8 +76,6 @@ type Parts struct {
 	Members int
 	// FirstMembers is the number of those that are spread over all settings of the batcher.
 	FirstMembers int
-	// WholePool is the largest number of members of a pool that is considered as a whole.
-	WholePool int
 }
 
 // Whole is the largest number of pools of a space that is considered as a whole. They are cheap
@@ -173,7 +171,8 @@ func (b Beliefs) Clearly() float64 { return distuv.UnitNormal.Quantile(1 - b.Pos
 // Survey is for the number of cells that are considered after each trial. A simulation takes half a
 // millisecond.
 type Survey struct {
-	// Most is the largest number of simulated cells, also for the best of every value of every knob.
+	// Most is the largest number of simulated cells, also for the best of every value of every knob. A pool
+	// with more members is not considered as a whole.
 	// It never mattered: doubled, a decision in a large space takes longer.
 	Most int
 }
@@ -216,7 +215,7 @@ func Default() Tuning {
 			Window: 200 * time.Millisecond, Batches: 5, BudgetParts: 200,
 			Margin: 1.2, LeastSpread: 0.03, BeyondDeviation: 0.2,
 		},
-		Parts:      Parts{Pools: 4000, Farthest: 3, Patience: 20, Members: 150, FirstMembers: 48, WholePool: 1000},
+		Parts:      Parts{Pools: 4000, Farthest: 3, Patience: 20, Members: 150, FirstMembers: 48},
 		Engines:    Engines{Common: 3.0 * 3.0, Effect: 0.5 * 0.5, Rest: 0.12 * 0.12, Attempts: 2, Hopeless: 3},
 		Contention: Contention{Alike: 0.3 * 0.3, Own: 0.06 * 0.06},
 		Path:       Path{Busy: 0.7, Undisturbed: 10, Step: 0.05},
