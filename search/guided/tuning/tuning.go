@@ -60,8 +60,9 @@ type Service struct {
 func (s Service) GuessedSize() time.Duration { return 2 * s.Window }
 
 // Parts is for spaces that are too large to be considered as a whole. All of it limits the time
-// between two trials: a decision's time grows with the number of pools and members. Doubled, each at
-// most doubles that time. A space of up to Whole pools with up to Survey.Most members is not affected.
+// between two trials: a decision's time grows with the number of pools and members. Doubled, each but
+// Farthest at most doubles that time. A space of up to Whole pools with up to Survey.Most members is not
+// affected.
 type Parts struct {
 	// Pools is the largest number of considered pools.
 	Pools int
@@ -113,8 +114,8 @@ type Engines struct {
 // minus that of their undisturbed one, within the cores. The similarity of pools depends on their
 // instances and threads, on a scale of e.
 type Contention struct {
-	// Alike is the variance that similar pools share. Judged: a quarter of the
-	// throughput may be lost. Doubled, more pools of several instances are opened.
+	// Alike is the variance that similar pools share. Judged: a quarter of the throughput may be lost.
+	// Doubled, more pools of several instances are opened.
 	Alike float64
 	// Own is the variance of each pool alone. Doubled, a pool tells less of the others.
 	Own float64
@@ -138,9 +139,8 @@ type Path struct {
 
 // Loads is for the considered levels.
 type Loads struct {
-	// Ratio is the ratio of neighbouring levels if any level may be tried. Around
-	// the best one all levels are considered that verdicts tell apart (verdict.Tie). Squared, there are
-	// half as many.
+	// Ratio is the ratio of neighbouring levels if any level may be tried. Around the best one all
+	// levels are considered that verdicts tell apart (verdict.Tie). Squared, there are half as many.
 	Ratio float64
 	// EndlessLimits and EndlessBatches set the latency above which the queue of an open loop counts
 	// as endless. It is a multiple of the limit, or without one a multiple of the largest batch's
@@ -172,8 +172,8 @@ func (b Beliefs) Clearly() float64 { return distuv.UnitNormal.Quantile(1 - b.Pos
 // millisecond.
 type Survey struct {
 	// Most is the largest number of simulated cells, also for the best of every value of every knob. A pool
-	// with more members is not considered as a whole.
-	// It never mattered: doubled, a decision in a large space takes longer.
+	// with more members is not considered as a whole. It never mattered: doubled, a decision in a large
+	// space takes longer.
 	Most int
 }
 
