@@ -17,7 +17,7 @@ import (
 
 // Backend is a fake engine.Backend. If the rows of an output have as many bytes as those of the
 // input at the same position, the output repeats that input. So tests notice mixed-up rows. Every
-// other output is zero, or noise.
+// other output is zero, or noise. Outputs that are freed change, so that tests notice who reads them later.
 type Backend struct {
 	IO    modelconfig.ModelIO // of every model; zero value: Simple
 	Noise bool                // outputs are random bytes in place of zeros, so that no compression makes them smaller
@@ -29,6 +29,7 @@ type Backend struct {
 	busy    atomic.Int32
 	created atomic.Int32
 	open    atomic.Int32
+	unfreed atomic.Int32 // results
 }
 
 // Simple returns two inputs and two outputs of 16 integers each.
@@ -47,6 +48,9 @@ func (b *Backend) Created() int { return int(b.created.Load()) }
 
 // Open returns the number of sessions that have not been closed.
 func (b *Backend) Open() int { return int(b.open.Load()) }
+
+// Unfreed returns the number of executions whose outputs have not been freed.
+func (b *Backend) Unfreed() int { return int(b.unfreed.Load()) }
 
 // NewSession makes a session. It does not read the model file.
 func (b *Backend) NewSession(_ context.Context, _ engine.ModelFiles, config *modelconfig.Config, _ engine.Instance) (engine.Session, error) {
@@ -99,6 +103,15 @@ func (s *session) Execute(b *engine.Batch) (engine.Result, error) {
 	for _, name := range b.Outputs {
 		i := slices.IndexFunc(s.io.Outputs, func(t modelconfig.Tensor) bool { return t.Name == name })
 		result.Outputs = append(result.Outputs, s.backend.output(s.io.Outputs[i], i, rows, b.Inputs))
+	}
+	s.backend.unfreed.Add(1)
+	result.Free = func() {
+		for i := range result.Outputs {
+			for k := range result.Outputs[i].Data {
+				result.Outputs[i].Data[k] ^= 0xff
+			}
+		}
+		s.backend.unfreed.Add(-1)
 	}
 	return result, nil
 }

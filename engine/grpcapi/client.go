@@ -286,6 +286,34 @@ func (c *client) take(length int) *[]byte {
 	return c.buffers.Get(length)
 }
 
+// lend follows n bytes of a model's memory that wait for the client, and are charged already. The caller
+// calls done when they have been sent, or no client waits for them any more. done frees them.
+func (c *client) lend(n int, free func()) (done func()) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.isEnded {
+		c.account.Give(n)
+		return free
+	}
+	c.unsent += n
+	c.account.Owe(n)
+	return func() {
+		c.settle(n)
+		free()
+	}
+}
+
+// settle gives back n bytes that were sent, or that no client waits for any more.
+func (c *client) settle(n int) {
+	c.mu.Lock()
+	if c.isEnded {
+		n = 0 // it was given back before
+	}
+	c.unsent -= n
+	c.mu.Unlock()
+	c.charge(-n, -n)
+}
+
 // sent is the pool to which gRPC returns an answer that was sent, or that no client waits for any
 // more.
 type sent struct{ *client }
@@ -297,14 +325,7 @@ func (s sent) Get(length int) *[]byte { return s.buffers.Get(length) }
 
 // Put takes an answer back.
 func (s sent) Put(b *[]byte) {
-	n := cap(*b)
-	s.mu.Lock()
-	if s.isEnded {
-		n = 0 // it was given back before
-	}
-	s.unsent -= n
-	s.mu.Unlock()
-	s.charge(-n, -n)
+	s.settle(cap(*b))
 	s.buffers.Put(b)
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"tuner/engine"
 	pb "tuner/engine/api/inferencepb"
+	"tuner/engine/grpcapi/datatype"
 	"tuner/model/modelconfig/configpb"
 )
 
@@ -73,7 +74,7 @@ func BenchmarkEncode(b *testing.B) {
 			out := &pb.ModelInferResponse{ModelName: r.Model, ModelVersion: "1", Id: r.ID}
 			for i := range r.Outputs {
 				t := &r.Outputs[i]
-				out.Outputs = append(out.Outputs, &pb.ModelInferResponse_InferOutputTensor{Name: t.Name, Datatype: nameOf(t.DataType), Shape: t.Shape})
+				out.Outputs = append(out.Outputs, &pb.ModelInferResponse_InferOutputTensor{Name: t.Name, Datatype: datatype.Name(t.DataType), Shape: t.Shape})
 				out.RawOutputContents = append(out.RawOutputContents, t.Data)
 			}
 			if _, err := proto.Marshal(out); err != nil {

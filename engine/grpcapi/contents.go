@@ -8,6 +8,7 @@ import (
 
 	"tuner/engine"
 	"tuner/engine/fault"
+	"tuner/engine/grpcapi/datatype"
 	"tuner/model/modelconfig/configpb"
 )
 
@@ -205,7 +206,7 @@ func appendElement(out []byte, t *engine.Tensor, bits uint64, text []byte) ([]by
 	if listOf(t.DataType) == uintContents {
 		value = int64(unsigned)
 	}
-	return nil, fault.Errorf(fault.InvalidArgument, "value %d of input '%s' does not fit %s", value, t.Name, nameOf(t.DataType))
+	return nil, fault.Errorf(fault.InvalidArgument, "value %d of input '%s' does not fit %s", value, t.Name, datatype.Name(t.DataType))
 }
 
 // check checks that only the list for type t has values.
@@ -218,7 +219,7 @@ func (c *contents) check(t engine.DataType, name, model string) error {
 			return fault.Errorf(fault.InvalidArgument, "unexpected explicit tensor data for input tensor '%s' for model '%s', binary data was already supplied.", name, model)
 		case list != own:
 			return fault.Errorf(fault.InvalidArgument, "unexpected explicit tensor data for input tensor '%s' for model '%s' of type '%s', expected datatype '%s'",
-				name, model, nameOf(widest[list]), nameOf(t))
+				name, model, datatype.Name(widest[list]), datatype.Name(t))
 		default:
 			supplied = true
 		}

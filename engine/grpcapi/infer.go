@@ -10,6 +10,7 @@ import (
 	"tuner/engine"
 	pb "tuner/engine/api/inferencepb"
 	"tuner/engine/fault"
+	"tuner/engine/grpcapi/datatype"
 	"tuner/engine/grpcapi/modelversion"
 	"tuner/engine/logging"
 	"tuner/engine/request"
@@ -206,7 +207,7 @@ func (m *message) decodeInputs() error {
 		in := &m.inputs[i]
 		t := m.request.AddInput(in.name)
 		// the check against the model reports an unknown one
-		t.DataType = typesOf[string(in.dataType)]
+		t.DataType = datatype.Of(in.dataType)
 		t.Shape, t.Data = in.shape, nil
 		at, err := placeOf(in.parameters, in.name)
 		switch {

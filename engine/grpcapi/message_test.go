@@ -14,6 +14,7 @@ import (
 	"tuner/engine"
 	pb "tuner/engine/api/inferencepb"
 	"tuner/engine/buffers"
+	"tuner/engine/grpcapi/datatype"
 	"tuner/model/modelconfig/configpb"
 )
 
@@ -245,13 +246,13 @@ func FuzzContents(f *testing.F) {
 		if d := cmp.Diff(want, got.asProto(), protocmp.Transform(), cmp.Comparer(sameFloat), cmp.Comparer(sameFloat32)); d != "" {
 			t.Errorf("%x (-protobuf +own):\n%s", b, d)
 		}
-		tensor := &engine.Tensor{Name: "x", DataType: engine.DataType(int(number) % len(typeNames))}
+		tensor := &engine.Tensor{Name: "x", DataType: engine.DataType(int(number) % len(configpb.DataType_name))}
 		m := &message{}
 		if m.decodeContents(tensor, got) != nil {
 			return
 		}
 		if want := contentsSize(tensor.DataType, want); len(tensor.Data) != want || cap(tensor.Data) != want {
-			t.Errorf("%s of %v: %d bytes, of %d charged, want %d", nameOf(tensor.DataType), got, len(tensor.Data), cap(tensor.Data), want)
+			t.Errorf("%s of %v: %d bytes, of %d charged, want %d", datatype.Name(tensor.DataType), got, len(tensor.Data), cap(tensor.Data), want)
 		}
 	})
 }

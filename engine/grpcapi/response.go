@@ -9,16 +9,49 @@ import (
 
 	"tuner/engine"
 	"tuner/engine/fault"
+	"tuner/engine/grpcapi/datatype"
+	"tuner/engine/grpcapi/lent"
 )
 
-// encode serialises a ModelInferResponse. It copies the outputs from the model's memory, so that
-// the response may be released afterwards.
+// encode serialises a ModelInferResponse. The response may be released afterwards.
 func encode(r *engine.Response, c *client) (mem.BufferSlice, error) {
 	size := responseSize(r)
+	return encodeSize(r, c, size, size, func(b []byte) []byte { return b })
+}
+
+// encodeSize serialises a message of some bytes in all: what begin appends, and the response, which has
+// size bytes. Large outputs stay in the model's memory until they are sent, where they can. The others are
+// copied.
+func encodeSize(r *engine.Response, c *client, whole, size int, begin func([]byte) []byte) (mem.BufferSlice, error) {
 	if err := checkSize(size); err != nil {
 		return nil, err
 	}
-	return serialise(c, size, func(b []byte) []byte { return appendResponse(b, r) })
+	least, large := math.MaxInt, 0
+	for i := range r.Outputs {
+		if n := len(r.Outputs[i].Data); n >= lent.Least {
+			large += n
+		}
+	}
+	var free func()
+	if c != nil && large > 0 {
+		if bytes, release, ok := r.Keep(); ok {
+			least, whole, free = lent.Least, whole-large, c.lend(bytes, release)
+		}
+	}
+	var at []int
+	var outputs [][]byte
+	text, err := serialise(c, whole, func(b []byte) []byte {
+		b, at, outputs = appendResponse(begin(b), r, least)
+		return b
+	})
+	switch {
+	case free == nil:
+		return text, err
+	case err != nil:
+		free()
+		return nil, err
+	}
+	return lent.Join(text[0], at, outputs, free), nil
 }
 
 // finalResponse is the entry triton_final_response = true of ModelInferResponse.parameters. All
@@ -57,13 +90,10 @@ func appendFinalResponse() []byte {
 // encodeStreamed serialises a ModelStreamInferResponse with a response.
 func encodeStreamed(r *engine.Response, c *client) (mem.BufferSlice, error) {
 	size := responseSize(r) + len(finalResponse)
-	if err := checkSize(size); err != nil {
-		return nil, err
-	}
-	return serialise(c, sizeBytes(2, size), func(b []byte) []byte {
+	return encodeSize(r, c, sizeBytes(2, size), size, func(b []byte) []byte {
 		b = protowire.AppendTag(b, 2, protowire.BytesType)
 		b = protowire.AppendVarint(b, uint64(size))
-		return appendResponse(append(b, finalResponse...), r)
+		return append(b, finalResponse...)
 	})
 }
 
@@ -121,8 +151,9 @@ func responseSize(r *engine.Response) int {
 }
 
 // appendResponse writes a ModelInferResponse as protobuf does, fields in the order of their
-// numbers.
-func appendResponse(b []byte, r *engine.Response) []byte {
+// numbers. It leaves out the data of outputs of at least some bytes. It returns these, and how many bytes of
+// b stand before each.
+func appendResponse(b []byte, r *engine.Response, least int) (text []byte, at []int, outputs [][]byte) {
 	b = appendString(b, 1, r.Model)
 	b = appendString(b, 2, strconv.FormatInt(r.Version, 10))
 	b = appendString(b, 3, r.ID)
@@ -134,7 +165,7 @@ func appendResponse(b []byte, r *engine.Response) []byte {
 		b = protowire.AppendTag(b, 5, protowire.BytesType)
 		b = protowire.AppendVarint(b, uint64(outputSize(t)))
 		b = appendString(b, 1, t.Name)
-		b = appendString(b, 2, nameOf(t.DataType))
+		b = appendString(b, 2, datatype.Name(t.DataType))
 		if len(t.Shape) > 0 {
 			b = protowire.AppendTag(b, 3, protowire.BytesType)
 			b = protowire.AppendVarint(b, uint64(shapeSize(t.Shape)))
@@ -144,14 +175,20 @@ func appendResponse(b []byte, r *engine.Response) []byte {
 		}
 	}
 	for i := range r.Outputs {
+		data := r.Outputs[i].Data
 		b = protowire.AppendTag(b, 6, protowire.BytesType)
-		b = protowire.AppendBytes(b, r.Outputs[i].Data)
+		b = protowire.AppendVarint(b, uint64(len(data)))
+		if len(data) < least {
+			b = append(b, data...)
+			continue
+		}
+		at, outputs = append(at, len(b)), append(outputs, data)
 	}
-	return b
+	return b, at, outputs
 }
 
 func outputSize(t *engine.Tensor) int {
-	size := sizeString(1, t.Name) + sizeString(2, nameOf(t.DataType))
+	size := sizeString(1, t.Name) + sizeString(2, datatype.Name(t.DataType))
 	if len(t.Shape) > 0 {
 		size += sizeBytes(3, shapeSize(t.Shape))
 	}

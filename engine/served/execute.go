@@ -47,7 +47,7 @@ func (e *executor) Execute(items []scheduler.Item[*job]) {
 			err = e.keepStates(m, result.Outputs)
 		}
 		if err == nil {
-			err = e.respond(items, result.Outputs[:len(m.Signature.Outputs)], rows, memory)
+			err = e.respond(items, result, rows, memory)
 		}
 		memory.Release()
 	}
@@ -140,8 +140,9 @@ func (e *executor) fail(items []scheduler.Item[*job], err error, end time.Time) 
 
 // respond slices the outputs of a batch into responses. All responses share three arrays, so that
 // the allocations of a batch do not depend on the number of its requests.
-func (e *executor) respond(items []scheduler.Item[*job], outputs []request.Tensor, rows int, memory *Shared) error {
+func (e *executor) respond(items []scheduler.Item[*job], result session.Result, rows int, memory *Shared) error {
 	sig := items[0].Value.model.Signature
+	outputs := result.Outputs[:len(sig.Outputs)]
 	e.cuts = e.cuts[:0]
 	rank := 0 // sum over all outputs
 	for i := range outputs {
@@ -180,7 +181,8 @@ func (e *executor) respond(items []scheduler.Item[*job], outputs []request.Tenso
 			tensors = append(tensors, t)
 		}
 		responses[k] = Response{Model: j.model.Name, Version: j.model.Version, ID: j.request.ID, memory: memory, account: j.request.Memory,
-			Outputs: tensors[first:len(tensors):len(tensors)]}
+			Outputs: tensors[first:len(tensors):len(tensors)],
+			alone:   len(items) == 1 && len(tensors) == len(result.Outputs)}
 	}
 	e.hand(items, responses, memory)
 	return nil

@@ -22,12 +22,28 @@ type Response struct {
 
 	memory  *Shared
 	account *budget.Account // charged for the outputs until Release
+	alone   bool            // memory holds these outputs and nothing else
 }
 
 // Release frees the memory of the outputs. Every Response must be released once.
 func (r *Response) Release() {
 	r.memory.Release()
 	r.account.Give(request.DataBytes(r.Outputs))
+}
+
+// Keep lets the outputs outlive Release: they are valid until free is called, which must happen once. The
+// caller takes over the charge for them, of some bytes. ok is false if they cannot be kept, since more memory
+// than is charged for them would be.
+func (r *Response) Keep() (bytes int, free func(), ok bool) {
+	if !r.alone {
+		return 0, nil, false
+	}
+	free = r.memory.Release
+	r.memory, r.alone = nil, false
+	if r.account != nil {
+		bytes, r.account = request.DataBytes(r.Outputs), nil
+	}
+	return bytes, free, true
 }
 
 // Shared is a resource with several users: the output memory of a batch, or the temporary folder of

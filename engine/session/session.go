@@ -60,7 +60,8 @@ type BatchInput struct {
 
 // Result is the outcome of a batch.
 type Result struct {
-	Outputs  []request.Tensor // of the whole batch, in wire form; Data is valid until Free
+	// of the whole batch, in wire form; Data is valid until Free, also when the batch's own memory has changed
+	Outputs  []request.Tensor
 	Gathered time.Time
 	Computed time.Time
 	Free     func() // called exactly once; nil: there is nothing to free
