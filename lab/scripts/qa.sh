@@ -82,7 +82,8 @@ server() {
 	local program=$peers/tritonserver
 	[ "$1" = triton ] || program=$tuner
 	mkdir -p "$3/bin"
-	ln -sfn "$peers/backends" "$3/backends"
+	mkdir -p "$3/backends"
+	ln -sfn "$peers"/backends/{identity,onnxruntime} "$3/backends/" # and not Python's, which other comparisons have
 	ln -sfn "$3/../qa" "$3/qa"
 	cat >"$3/bin/tritonserver" <<-END
 		#!/bin/sh

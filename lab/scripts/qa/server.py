@@ -136,6 +136,7 @@ def flags(server, program, arguments, folder):
     if server == "triton":
         kept = [word for word in kept if not word.startswith(NEWER)]
         kept.append("--cache-directory=" + os.path.join(os.path.dirname(program), "caches"))
+        kept.insert(0, "--backend-directory=/opt/tritonserver/backends")  # a flag of the test has precedence
     return kept
 
 
