@@ -167,6 +167,8 @@ var allowed = map[string][]string{
 	"engine/rest/generate":       {"engine/api", "engine/fault", "engine/request", "engine/rest/document", "model/modelconfig"}, // it knows no HTTP
 	"engine/sagemaker":           {"engine", "engine/api", "engine/fault", "engine/rest", "engine/rest/document"},               // what a path means, and its models: it knows no listener
 	"engine/vertexai":            {"engine/api", "engine/rest"},                                                                 // what a path means: it serves nothing
+	"engine/grpcapi/lent":        {},                                                                                            // buffers: it knows no model and no message
+	"engine/grpcapi/datatype":    {"model/modelconfig"},                                                                         // names: it reads no tensor
 	"engine/rest/hangup":         {},                                                                                            // connections: it knows no HTTP
 	"engine/repository":          {"engine/fault", "model/modelconfig", "model/modelrepo"},                                      // files: it loads and serves nothing
 	"engine/ensemble":            {"engine/linked", "engine/request", "engine/statistics", "model/modelconfig"},                 // graphs and their flow: it runs no model
