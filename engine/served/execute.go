@@ -3,6 +3,7 @@ package served
 import (
 	"errors"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"tuner/engine/fault"
@@ -19,6 +20,7 @@ type executor struct {
 	session session.Session
 	batch   session.Batch
 	cuts    []cut
+	lends   atomic.Bool // outputs of a run are kept beyond their response
 	// of a model whose requests form sequences: the slots of the instance, and the rows of the batch.
 	// An item whose row is vacant is that of another row, and has no answer.
 	slots *state.Slots
@@ -181,8 +183,10 @@ func (e *executor) respond(items []scheduler.Item[*job], result session.Result, 
 			tensors = append(tensors, t)
 		}
 		responses[k] = Response{Model: j.model.Name, Version: j.model.Version, ID: j.request.ID, memory: memory, account: j.request.Memory,
-			Outputs: tensors[first:len(tensors):len(tensors)],
-			alone:   len(items) == 1 && len(tensors) == len(result.Outputs)}
+			Outputs: tensors[first:len(tensors):len(tensors)]}
+		if len(items) == 1 && len(tensors) == len(result.Outputs) {
+			responses[k].lends = &e.lends
+		}
 	}
 	e.hand(items, responses, memory)
 	return nil

@@ -149,7 +149,7 @@ func (j *job) classify() {
 		}
 		r.account = j.request.Memory
 	}
-	r.alone = false // the outputs that the classes replace are kept as well
+	r.lends = nil // the outputs that the classes replace are kept as well
 	r.Outputs, j.err = classification.Replace(r.Outputs, j.request, j.model.Signature.MaxBatch > 0, j.model.Labels)
 	if j.err != nil {
 		r.Release()

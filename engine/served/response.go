@@ -22,7 +22,7 @@ type Response struct {
 
 	memory  *Shared
 	account *budget.Account // charged for the outputs until Release
-	alone   bool            // memory holds these outputs and nothing else
+	lends   *atomic.Bool    // the instance lends memory, which has these outputs and nothing else; nil: it has more
 }
 
 // Release frees the memory of the outputs. Every Response must be released once.
@@ -32,18 +32,22 @@ func (r *Response) Release() {
 }
 
 // Keep lets the outputs outlive Release: they are valid until free is called, which must happen once. The
-// caller takes over the charge for them, of some bytes. ok is false if they cannot be kept, since more memory
-// than is charged for them would be.
+// caller takes over the charge for them, of some bytes. ok is false if they cannot be kept: more memory than
+// is charged for them would be, or the instance's last outputs that were kept are not free yet. So what waits
+// for slow clients does not make ONNX Runtime's arena grow, which never shrinks.
 func (r *Response) Keep() (bytes int, free func(), ok bool) {
-	if !r.alone {
+	if r.lends == nil || !r.lends.CompareAndSwap(false, true) {
 		return 0, nil, false
 	}
-	free = r.memory.Release
-	r.memory, r.alone = nil, false
+	memory, lends := r.memory, r.lends
+	r.memory, r.lends = nil, nil
 	if r.account != nil {
 		bytes, r.account = request.DataBytes(r.Outputs), nil
 	}
-	return bytes, free, true
+	return bytes, func() {
+		memory.Release()
+		lends.Store(false)
+	}, true
 }
 
 // Shared is a resource with several users: the output memory of a batch, or the temporary folder of

@@ -1,40 +1,47 @@
 package served
 
 import (
+	"sync/atomic"
 	"testing"
 
 	"tuner/engine/budget"
 	"tuner/engine/request"
 )
 
-// Outputs that are kept outlive their response, with their charge. Those that share their memory with
-// others are not kept.
+// Outputs that are kept outlive their response, with their charge. An instance lends those of one run at a
+// time, and none that share their memory.
 func TestKeep(t *testing.T) {
 	t.Parallel()
-	for _, alone := range []bool{true, false} {
-		freed := 0
-		account := budget.New(1000).Open(nil)
+	var lends atomic.Bool
+	freed := 0
+	respond := func(account *budget.Account, lends *atomic.Bool) *Response {
 		if !account.Take(100) {
 			t.Fatal("no room")
 		}
-		r := &Response{Outputs: []request.Tensor{{Data: make([]byte, 100)}}, memory: NewShared(func() { freed++ }), account: account, alone: alone}
-		bytes, free, ok := r.Keep()
-		if ok != alone {
-			t.Fatalf("alone %v: kept %v", alone, ok)
+		return &Response{Outputs: []request.Tensor{{Data: make([]byte, 100)}}, memory: NewShared(func() { freed++ }), account: account, lends: lends}
+	}
+	for range 2 {
+		account := budget.New(1000).Open(nil)
+		kept := respond(account, &lends)
+		bytes, free, ok := kept.Keep()
+		if !ok || bytes != 100 {
+			t.Fatalf("kept %v with %d bytes, want 100", ok, bytes)
 		}
-		_, _, again := r.Keep()
-		r.Release()
-		if !alone {
-			if freed != 1 || !account.Take(500) {
-				t.Errorf("not kept: freed %d times by Release, want once with the charge", freed)
+		kept.Release()
+		for name, r := range map[string]*Response{"kept already": kept, "of the next run": respond(account, &lends), "that share": respond(account, nil)} {
+			if _, _, ok := r.Keep(); ok {
+				t.Errorf("outputs %s are kept", name)
 			}
-			continue
+			if r != kept {
+				r.Release()
+			}
 		}
-		if again || freed != 0 || bytes != 100 || account.Take(401) {
-			t.Errorf("kept: again %v, freed %d times by Release, %d bytes are the caller's, want 100 that are still charged", again, freed, bytes)
+		if freed != 2 || account.Take(401) || !account.Take(400) {
+			t.Errorf("%d freed by Release, want the two that are not kept, and 100 of 1,000 bytes to be charged", freed)
 		}
-		if free(); freed != 1 {
-			t.Errorf("kept: freed %d times, want once", freed)
+		if free(); freed != 3 {
+			t.Errorf("%d freed, want all three", freed)
 		}
+		freed = 0
 	}
 }
