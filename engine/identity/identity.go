@@ -46,6 +46,9 @@ func (b *backend) NewSession(ctx context.Context, files engine.ModelFiles, confi
 	if err == nil {
 		err = s.setDelay(in.Number)
 	}
+	if err == nil {
+		s.traced, err = newTracing(config)
+	}
 	if err != nil || in.Number > 0 || load == 0 {
 		return s, err
 	}
@@ -136,6 +139,7 @@ type session struct {
 	config   *modelconfig.Config
 	optional map[string]*configpb.ModelInput // by name
 	delay    time.Duration                   // of each execution
+	traced   tracing
 }
 
 // IO returns nothing: the configuration declares the tensors.
@@ -150,6 +154,7 @@ func (s *session) ExecuteApart(requests []engine.Apart) engine.Result {
 	result := engine.Result{Gathered: time.Now()}
 	time.Sleep(s.delay)
 	for i := range requests {
+		s.traced.note(&requests[i])
 		s.answer(&requests[i])
 	}
 	result.Computed = time.Now()

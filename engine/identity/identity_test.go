@@ -18,6 +18,7 @@ import (
 	"tuner/engine/enginetest"
 	"tuner/engine/identity"
 	"tuner/engine/scheduler"
+	"tuner/engine/trace"
 	"tuner/model/modelconfig/configpb"
 )
 
@@ -199,6 +200,61 @@ func TestDelays(t *testing.T) {
 	}
 }
 
+// A request notes the activities of the original, each of which takes 100 ms. They were seen in a trace of
+// Triton's.
+func TestActivities(t *testing.T) {
+	t.Parallel()
+	const tensors = `input [ { name: "INPUT0" data_type: TYPE_INT8 dims: [ 1 ] } ] output [ { name: "OUTPUT0" data_type: TYPE_INT8 dims: [ 1 ] } ] `
+	parameters := func(pairs ...string) string {
+		out := tensors
+		for i := 0; i < len(pairs); i += 2 {
+			out += `parameters { key: "` + pairs[i] + `" value: { string_value: "` + pairs[i+1] + `" } } `
+		}
+		return out
+	}
+	for _, tc := range []struct {
+		config string
+		want   []string
+		took   time.Duration
+	}{
+		{parameters("nested_span_count", "3"), nil, 0},
+		{parameters("enable_custom_tracing", "true"), []string{"CUSTOM_ACTIVITY_START", "CUSTOM_ACTIVITY_END", "CUSTOM_SINGLE_ACTIVITY"}, 100 * time.Millisecond},
+		{parameters("enable_custom_tracing", "true", "nested_span_count", "3", "single_activity_frequency", "2"), []string{
+			"CUSTOM_ACTIVITY_START", "CUSTOM_ACTIVITY_END", "CUSTOM_SINGLE_ACTIVITY",
+			"CUSTOM_ACTIVITY0_START", "CUSTOM_SINGLE_ACTIVITY", "CUSTOM_ACTIVITY1_START", "CUSTOM_ACTIVITY2_START", "CUSTOM_SINGLE_ACTIVITY",
+			"CUSTOM_ACTIVITY2_END", "CUSTOM_ACTIVITY1_END", "CUSTOM_ACTIVITY0_END",
+		}, 400 * time.Millisecond},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			s, err := open(t, tc.config, 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			tracer := trace.New(trace.Config{Level: trace.LevelTimestamps, Rate: 1, Count: -1, File: filepath.Join(t.TempDir(), "trace")}, nil, slog.New(slog.DiscardHandler))
+			x, begin := tracer.Sample("m", nil), time.Now()
+			r, err := s.Infer(t.Context(), &engine.Request{Model: "m", Inputs: []engine.Tensor{tensor("INPUT0", configpb.DataType_TYPE_INT8, "x", 1)}, Trace: x})
+			if err != nil {
+				t.Fatal(err)
+			}
+			r.Release()
+			if took := time.Since(begin); took != tc.took {
+				t.Errorf("%s\ntook %v, want %v", tc.config, took, tc.took)
+			}
+			var got []string
+			for _, a := range x.Activities() {
+				got = append(got, a.Name)
+			}
+			if d := cmp.Diff(tc.want, got); d != "" {
+				t.Errorf("%s\n%s", tc.config, d)
+			}
+			s.Close()
+			if err := tracer.Close(t.Context()); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
 func TestRefusals(t *testing.T) {
 	t.Parallel()
 	in := func(name, rest string) string {
@@ -216,6 +272,8 @@ func TestRefusals(t *testing.T) {
 		{in("INPUT0", one) + `output { name: "OUTPUT0" data_type: TYPE_BOOL dims: [ 1 ] }`, "expected input and output datatype to match, got TYPE_INT8 and TYPE_BOOL"},
 		{in("INPUT0", one) + out("OUTPUT0", `dims: [ 2 ]`), "expected input and output shape to match, got [1] and [2]"},
 		{in("INPUT0", one) + out("OUTPUT0", one) + `parameters { key: "execute_delay_ms" value: { string_value: "soon" } }`, `parameters["execute_delay_ms"] is "soon"`},
+		{in("INPUT0", one) + out("OUTPUT0", one) + `parameters { key: "enable_custom_tracing" value: { string_value: "perhaps" } }`, `parameters["enable_custom_tracing"] is "perhaps"`},
+		{in("INPUT0", one) + out("OUTPUT0", one) + `parameters { key: "nested_span_count" value: { string_value: "1001" } }`, `parameters["nested_span_count"] is 1001: give a whole number from 0 to 1000`},
 	} {
 		if _, err := open(t, tc.config, 0); err == nil || !strings.Contains(err.Error(), tc.want) {
 			t.Errorf("%s\n got %v\nwant %s", tc.config, err, tc.want)

@@ -45,6 +45,7 @@ func (e *apartExecutor) Execute(items []scheduler.Item[*job]) {
 		j := it.Value
 		e.settle(j, &e.requests[i])
 		j.trace(it.Enqueued, begin, result.Gathered, result.Computed, end)
+		j.request.Trace.Note(e.requests[i].Activities...)
 		if j.err != nil {
 			j.model.Stats.Failed(statistics.FailureOther, end.Sub(j.started))
 			continue

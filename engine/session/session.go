@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"tuner/engine/request"
+	"tuner/engine/trace"
 	"tuner/model/modelconfig"
 )
 
@@ -35,6 +36,13 @@ type Apart struct {
 	Names   []string         // of the outputs to return
 	Outputs []request.Tensor // set by ExecuteApart, in that order
 	Err     error            // set by ExecuteApart
+
+	Activities []trace.Activity // noted by ExecuteApart
+}
+
+// Note tells the request's trace of an activity of the backend, now.
+func (a *Apart) Note(name string) {
+	a.Activities = append(a.Activities, trace.Activity{Name: name, At: time.Now()})
 }
 
 // Sharing is a Session that further instances may use too.

@@ -26,11 +26,14 @@ func appendTrace(dst []byte, t *Trace, c clock) []byte {
 			if m == RequestStart {
 				dst = appendHead(separated(dst, begin), t)
 			}
-			dst = appendMoment(separated(dst, begin), t.ID, m, c.of(at))
+			dst = appendMoment(separated(dst, begin), t.ID, m.String(), c.of(at))
 		}
 		if m == QueueStart {
 			dst = appendTensors(dst, begin, t.inputs)
 			dst = appendTensors(dst, begin, t.outputs)
+			for _, a := range t.noted {
+				dst = appendMoment(separated(dst, begin), t.ID, a.Name, c.of(a.At))
+			}
 		}
 	}
 	return dst
@@ -83,9 +86,9 @@ func appendHead(dst []byte, t *Trace) []byte {
 	return append(dst, '}')
 }
 
-func appendMoment(dst []byte, id uint64, m Moment, ns int64) []byte {
+func appendMoment(dst []byte, id uint64, name string, ns int64) []byte {
 	dst = append(appendID(dst, id), `,"timestamps":[{"name":"`...)
-	dst = append(append(dst, m.String()...), `","ns":`...)
+	dst = append(append(dst, name...), `","ns":`...)
 	return append(strconv.AppendInt(dst, ns, 10), `}]}`...)
 }
 

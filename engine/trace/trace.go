@@ -67,6 +67,7 @@ type Trace struct {
 	tracer  *Tracer
 	parent  *Trace // nil: none
 	times   [moments]time.Time
+	noted   []Activity
 	inputs  []byte // as JSON, in the form of Triton's files
 	outputs []byte
 	held    int64 // bytes that the trace has taken of its tracer's memory
@@ -86,6 +87,22 @@ func (t *Trace) Set(m Moment, at time.Time) {
 // At returns the time of a moment. It is zero if the request has not got there, or if the level of
 // the trace leaves times out.
 func (t *Trace) At(m Moment) time.Time { return t.times[m] }
+
+// Activity is a moment to which the model's backend has given a name.
+type Activity struct {
+	Name string
+	At   time.Time
+}
+
+// Note adds activities of the backend, in their order.
+func (t *Trace) Note(list ...Activity) {
+	if t != nil && t.setting.config.Level&LevelTimestamps != 0 {
+		t.noted = append(t.noted, list...)
+	}
+}
+
+// Activities returns what the backend has noted.
+func (t *Trace) Activities() []Activity { return t.noted }
 
 // Begin notes that a model has accepted the request.
 func (t *Trace) Begin(model string, version int64, requestID string, at time.Time) {

@@ -237,6 +237,7 @@ func TestJSON(t *testing.T) {
 	x.Input(Tensor{"in", "INT32", []int64{1, 2}, []byte{1, 0, 0, 0, 255, 255, 255, 255}})
 	x.Output(Tensor{"a", "BOOL", []int64{2}, []byte{0, 1}})
 	x.Output(Tensor{"b", "BYTES", nil, []byte("\x03\x00\x00\x00a\"b\x00\x00\x00\x00")})
+	x.Note(Activity{"MINE_START", tracer.clock.origin.Add(5 * time.Second)}, Activity{"MINE_END", tracer.clock.origin.Add(6 * time.Second)})
 	step := x.Step()
 	step.Begin("s", 1, "", tracer.clock.origin.Add(time.Second))
 	x.Step() // it was refused
@@ -247,7 +248,7 @@ func TestJSON(t *testing.T) {
 		moment(1, "REQUEST_START", 3), moment(1, "QUEUE_START", 4),
 		`{"id":1,"activity":"TENSOR_QUEUE_INPUT","tensor":{"name":"in","data":"1,-1","shape":"1,2","dtype":"INT32"}}`,
 		`{"id":1,"activity":"TENSOR_BACKEND_OUTPUT","tensor":{"name":"a","data":"0,1","shape":"2","dtype":"BOOL"}}`,
-		`{"id":1,"activity":"TENSOR_BACKEND_OUTPUT","tensor":{"name":"b","data":"\"a\"b\",\"\"","shape":"","dtype":"BYTES"}}`,
+		`{"id":1,"activity":"TENSOR_BACKEND_OUTPUT","tensor":{"name":"b","data":"\"a\"b\",\"\"","shape":"","dtype":"BYTES"}}`, moment(1, "MINE_START", 5), moment(1, "MINE_END", 6),
 		moment(1, "INFER_RESPONSE_COMPLETE", 5), moment(1, "COMPUTE_START", 6), moment(1, "COMPUTE_INPUT_END", 7), moment(1, "COMPUTE_OUTPUT_START", 8),
 		moment(1, "COMPUTE_END", 9), moment(1, "REQUEST_END", 10), moment(1, "HTTP_SEND_START", 11), moment(1, "HTTP_SEND_END", 12),
 	}, ",")

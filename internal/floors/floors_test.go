@@ -160,7 +160,7 @@ var allowed = map[string][]string{
 	"engine/sequence":            {"engine/linked", "engine/scheduler"},
 	"engine/ragged":              {"engine/fault", "engine/request", "engine/session", "model/modelconfig"},
 	"engine/warmup":              {"engine/fault", "engine/ragged", "engine/request", "engine/session", "engine/state", "engine/statistics", "model/modelconfig"},
-	"engine/session":             {"engine/request", "model/modelconfig"},
+	"engine/session":             {"engine/request", "engine/trace", "model/modelconfig"},
 	"engine/batching":            {"engine/request", "engine/scheduler", "model/modelconfig"},
 	"engine/state":               {"engine/fault", "engine/sequence", "model/modelconfig"},
 	"engine/statistics":          {"engine/api"},                                                                                // counters: it knows no model

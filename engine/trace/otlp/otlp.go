@@ -7,6 +7,7 @@ package otlp
 import (
 	"context"
 	"log/slog"
+	"strings"
 	"time"
 
 	"go.opentelemetry.io/otel/attribute"
@@ -90,6 +91,7 @@ func (e *Exporter) model(ctx context.Context, t *trace.Trace, ended time.Time) {
 		c.events(trace.ComputeStart, trace.ComputeInputEnd, trace.ComputeOutputStart, trace.ComputeEnd)
 		c.end(t.At(trace.ComputeEnd))
 	}
+	e.activities(s, t)
 	for _, step := range t.Steps() {
 		e.model(s.ctx, step, ended)
 	}
@@ -97,6 +99,24 @@ func (e *Exporter) model(ctx context.Context, t *trace.Trace, ended time.Time) {
 		ended = at
 	}
 	s.end(ended)
+}
+
+// activities makes the spans of what the backend has noted. As in Triton, a name that ends in _START begins a
+// span within the last one that is open, one that ends in _END ends it, and others are events.
+func (e *Exporter) activities(model span, t *trace.Trace) {
+	open := []span{model}
+	for _, a := range t.Activities() {
+		last := open[len(open)-1]
+		if name, starts := strings.CutSuffix(a.Name, "_START"); starts {
+			last = e.start(last.ctx, t, name, a.At)
+			open = append(open, last)
+		}
+		last.AddEvent(a.Name, oteltrace.WithTimestamp(wall(t, a.At)))
+		if strings.HasSuffix(a.Name, "_END") && len(open) > 1 {
+			last.end(a.At)
+			open = open[:len(open)-1]
+		}
+	}
 }
 
 // span is a span of a trace.

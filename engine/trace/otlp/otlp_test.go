@@ -34,6 +34,7 @@ import (
 // started is an engine whose requests are traced, and its collector.
 type started struct {
 	*collectortest.Receiver
+	tracer  *trace.Tracer
 	address frontends.Addresses
 	grpc    inferencepb.GRPCInferenceServiceClient
 }
@@ -60,6 +61,7 @@ func start(t *testing.T, config trace.Config) *started {
 		t.Fatal(err)
 	}
 	tracer := trace.New(config, exporter, slog.New(slog.DiscardHandler))
+	s.tracer = tracer
 	t.Cleanup(func() {
 		if err := tracer.Close(context.WithoutCancel(t.Context())); err != nil {
 			t.Error(err)
@@ -264,6 +266,19 @@ func TestSpans(t *testing.T) {
 				}
 			},
 			grpcRoot + "  " + model("fake", "g") + "    " + compute,
+		},
+		// as Triton's backend identity notes them; an end without a beginning is an event
+		"activities of the backend": {
+			func(_ *testing.T, s *started) {
+				x, now := s.tracer.Sample("own", none{}), time.Now()
+				x.Begin("own", 1, "o", now)
+				for i, name := range []string{"A_START", "A_END", "EVENT", "B0_START", "B1_START", "EVENT", "B1_END", "B0_END", "C_END"} {
+					x.Note(trace.Activity{Name: name, At: now.Add(time.Duration(i))})
+				}
+				x.End()
+			},
+			"InferRequest:\n  own model_name=own0 model_version=1 request_id=o0: REQUEST_START EVENT C_END\n" +
+				"    A: A_START A_END\n    B0: B0_START B0_END\n      B1: B1_START EVENT B1_END\n",
 		},
 		"a stream": {
 			func(t *testing.T, s *started) { stream(t.Context(), t, s) },
