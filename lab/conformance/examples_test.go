@@ -45,12 +45,13 @@ func TestClientsExamples(t *testing.T) {
 				}
 			}
 			p := newPair(t, repository, "--model-control-mode=explicit", "--load-model=*")
+			// before the example of model control, which leaves its model unloaded
+			t.Run("reuse_infer_objects_client", func(t *testing.T) { runExample(t, p, protocol, "reuse_infer_objects_client", "-i", protocol) })
 			for _, example := range examples {
 				if strings.Contains(example, protocol) {
 					t.Run(example, func(t *testing.T) { runExample(t, p, protocol, example) })
 				}
 			}
-			t.Run("reuse_infer_objects_client", func(t *testing.T) { runExample(t, p, protocol, "reuse_infer_objects_client", "-i", protocol) })
 		})
 	}
 }
