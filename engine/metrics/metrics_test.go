@@ -128,10 +128,14 @@ func TestSummaries(t *testing.T) {
 		}
 		return string(text)
 	}
+	const m = `{model="fake",version="1"}`
+	if got := page(); !strings.Contains(got, "nv_inference_queue_summary_us_count"+m+" 0\n") ||
+		!strings.Contains(got, `nv_inference_queue_summary_us{model="fake",version="1",quantile="0.5"} NaN`) {
+		t.Errorf("before the first request: got\n%s", got)
+	}
 	for range 3 {
 		infer(t, s, 2)
 	}
-	const m = `{model="fake",version="1"}`
 	got := page()
 	for _, step := range []string{"request", "queue", "compute_input", "compute_infer", "compute_output"} {
 		if name := "nv_inference_" + step + "_summary_us"; !strings.Contains(got, name+"_count"+m+" 3\n") ||

@@ -35,8 +35,7 @@ type Summaries struct {
 // modelKey is a model and its version, as in labels.
 type modelKey struct{ namespace, model, version string }
 
-// generation holds the figures of a model from a load to an unload. It is shown from its first
-// request on.
+// generation holds the figures of a model from a load to an unload.
 type generation struct {
 	key   modelKey
 	steps [5]step
@@ -100,7 +99,8 @@ func (s *Summaries) describe(out chan<- *prometheus.Desc) {
 	}
 }
 
-// collect shows the ready models, and frees the figures of the others.
+// collect shows the ready models, as Triton also before their first request, and frees the figures of the
+// others.
 func (s *Summaries) collect(ready map[modelKey]show) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -110,7 +110,8 @@ func (s *Summaries) collect(ready map[modelKey]show) {
 				one.values.Reset()
 				continue
 			}
-			single := make(chan prometheus.Metric, 1) // a generation has one set of labels
+			one.values.WithLabelValues(key.model, key.version) // makes what is not there
+			single := make(chan prometheus.Metric, 1)          // a generation has one set of labels
 			one.values.Collect(single)
 			close(single)
 			for m := range single {
