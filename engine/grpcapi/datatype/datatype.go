@@ -34,5 +34,5 @@ func typesOfNames() map[string]configpb.DataType {
 // Name returns the name of a type.
 func Name(t configpb.DataType) string { return names[t] }
 
-// Of returns the type with a name. TYPE_INVALID: there is none.
+// Of returns the type with a name, TYPE_INVALID for an unknown one.
 func Of(name []byte) configpb.DataType { return types[string(name)] }
