@@ -19,6 +19,7 @@ import (
 	"tuner/fleet/results"
 	"tuner/internal/checksum"
 	"tuner/internal/exit"
+	"tuner/profile/journal"
 )
 
 // ground is the cluster of all tests. Two nodes have one core and are of one type, one has two cores, and one
@@ -289,13 +290,12 @@ func (u *user) collected(t *testing.T) results.List {
 	return l
 }
 
+// folder returns the folder of a collected campaign.
+func (u *user) folder(c results.Campaign) string { return filepath.Join(u.dir, "out", "q3", c.Folder) }
+
 func (u *user) journal(t *testing.T, c results.Campaign) string {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join(u.dir, "out", "q3", c.Folder, "journal.jsonl"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(text)
+	return read(t, filepath.Join(u.folder(c), journal.FileName))
 }
 
 // podOf returns the process of the user's pod that runs on one of some nodes.

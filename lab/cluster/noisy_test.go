@@ -18,6 +18,7 @@ import (
 	"tuner/fleet/results"
 	"tuner/internal/exit"
 	"tuner/measure"
+	"tuner/profile/campaign"
 )
 
 // burner computes on a core for half of the time, in short pieces. It needs the highest priority of ordinary programs:
@@ -99,21 +100,13 @@ func (g *ground) testNoisyNeighbour(t *testing.T) {
 // flagged returns the share of a campaign's windows that have a flag.
 func (u *user) flagged(t *testing.T, c results.Campaign, flag measure.Flag) float64 {
 	t.Helper()
+	content, err := campaign.Read(u.folder(c))
+	if err != nil {
+		t.Fatal(err)
+	}
 	flagged, all := 0.0, 0.0
-	for line := range strings.Lines(u.journal(t, c)) {
-		var event struct {
-			Data struct {
-				Measurement struct {
-					Windows []struct {
-						Flags []measure.Flag `json:"flags"`
-					} `json:"windows"`
-				} `json:"measurement"`
-			} `json:"data"`
-		}
-		if err := json.Unmarshal([]byte(line), &event); err != nil {
-			t.Fatal(err)
-		}
-		for _, w := range event.Data.Measurement.Windows {
+	for _, e := range content.Events {
+		for _, w := range e.Measurement.Windows {
 			if all++; slices.Contains(w.Flags, flag) {
 				flagged++
 			}
