@@ -21,10 +21,11 @@ type Node struct {
 	image  Image
 	labels map[string]string
 
-	mu      sync.Mutex
-	pods    map[string]*process // by UID
-	wrapper []string            // what runs a pod's command
-	quota   float64             // cores' time of a pod; 0: as much as its cores have
+	mu         sync.Mutex
+	pods       map[string]*process // by UID
+	wrapper    []string            // what runs a pod's command
+	isFavoured bool                // pods come before all other programs of this machine
+	quota      float64             // cores' time of a favoured pod; 0: as much as its cores have
 
 	stop context.CancelFunc
 	done sync.WaitGroup
@@ -37,8 +38,18 @@ func (n *Node) Wrap(command ...string) {
 	n.wrapper = command
 }
 
-// Limit gives later pods a CFS quota of so many cores' time, as the kubelet does without its static CPU manager.
+// Favour lets later pods come before all other programs of this machine on their cores. So they are disturbed by nothing, although
+// the machine is shared. No program that they wait for may be kept to those cores.
+func (n *Node) Favour() {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.isFavoured = true
+}
+
+// Limit gives later pods a CFS quota of so many cores' time, as the kubelet does without its static CPU manager. They are favoured, so
+// that they reach it.
 func (n *Node) Limit(cores float64) {
+	n.Favour()
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.quota = cores

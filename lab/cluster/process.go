@@ -78,11 +78,20 @@ func (m *mounts) bind(from, to string, isReadOnly bool) {
 // period is CFS's usual one, in which a quota counts.
 const period = 100_000 // µs
 
-// limit moves the pod into a group of version 1 with a quota.
-func (m *mounts) limit(group string, cores float64) {
+// groupOf returns the folder of a pod's group.
+func groupOf(uid string) string { return "/sys/fs/cgroup/cpu/tuner-cluster-" + uid }
+
+// mostShares is the kernel's highest weight of a group; a program without a group of its own has 1,024.
+const mostShares = 262_144
+
+// favour moves the pod into a group of version 1 with the highest weight, and with a quota unless that is 0.
+func (m *mounts) favour(group string, cores float64) {
 	m.add("mkdir -p %q", group)
-	m.add("echo %d > %q/cpu.cfs_period_us", period, group)
-	m.add("echo %d > %q/cpu.cfs_quota_us", int(cores*period), group)
+	m.add("echo %d > %q/cpu.shares", mostShares, group)
+	if cores > 0 {
+		m.add("echo %d > %q/cpu.cfs_period_us", period, group)
+		m.add("echo %d > %q/cpu.cfs_quota_us", int(cores*period), group)
+	}
 	m.add("echo $$ > %q/cgroup.procs", group)
 }
 
@@ -118,10 +127,10 @@ func (n *Node) start(ctx context.Context, p pod) (*process, error) {
 		cpus = append(cpus, fmt.Sprint(cpu))
 	}
 	n.mu.Lock()
-	quota, wrapper := n.quota, n.wrapper
+	isFavoured, quota, wrapper := n.isFavoured, n.quota, n.wrapper
 	n.mu.Unlock()
-	if quota > 0 {
-		m.limit("/sys/fs/cgroup/cpu/tuner-cluster-"+p.Metadata.UID, quota)
+	if isFavoured {
+		m.favour(groupOf(p.Metadata.UID), quota)
 	}
 	m.add("exec taskset -c %s chroot --userspec=1000:1000 %q \"$@\"", strings.Join(cpus, ","), m.root)
 	args := append([]string{"-m", "--propagation", "private", "/bin/bash", "-c", strings.Join(m.lines, "\n"), "pod"}, wrapper...)
@@ -160,8 +169,8 @@ func (n *Node) run(p pod, args []string) (*process, error) {
 		if status, ok := cmd.ProcessState.Sys().(syscall.WaitStatus); ok && status.Signaled() {
 			running.code = 128 + int(status.Signal())
 		}
-		running.kill()                                                      // what it left behind, as the end of a container does
-		_ = os.Remove("/sys/fs/cgroup/cpu/tuner-cluster-" + p.Metadata.UID) // there only with a quota
+		running.kill()                         // what it left behind, as the end of a container does
+		_ = os.Remove(groupOf(p.Metadata.UID)) // there only for a favoured pod
 		close(running.over)
 	}()
 	return running, nil

@@ -85,7 +85,7 @@ search: {budget: 20s}
 		if n := c.Result.Placement.Node; !strings.HasPrefix(n, c.Machine+"-") || strings.Count(u.journal(t, c), `"`+n+`"`) == 0 {
 			t.Errorf("%s on %s ran on %s", c.Model, c.Machine, n)
 		}
-		throughput := u.single(t, c)
+		throughput := u.best(t, u.folder(c))
 		row := rowOf(ranking, c)
 		want := hourly[c.Machine] / (throughput * 3600) * 1e6
 		// Results for programs have six significant digits.
@@ -100,11 +100,11 @@ search: {budget: 20s}
 	}
 }
 
-// single returns the throughput of the best configuration that `tuner analyze` finds in one campaign. It
+// best returns the throughput of the best configuration that `tuner analyze` finds in the campaign of a folder. It
 // cannot write a repository where the model's file is not.
-func (u *user) single(t *testing.T, c results.Campaign) float64 {
+func (u *user) best(t *testing.T, folder string) float64 {
 	t.Helper()
-	out, messages, code := u.run(t, "analyze", "--input", filepath.Join("out", "q3", c.Folder), "--format", "json")
+	out, messages, code := u.run(t, "analyze", "--input", folder, "--format", "json")
 	var result struct {
 		Configurations []struct {
 			BestLoad measure.Load `json:"best_load"`
@@ -156,7 +156,7 @@ func (u *user) isWhole(t *testing.T) {
 	if sessions != 1 {
 		t.Errorf("%d sessions", sessions)
 	}
-	u.single(t, c)
+	u.best(t, u.folder(c))
 }
 
 // A worker that dies between its result and its end has delivered. What is tried again ends at once.
@@ -362,12 +362,10 @@ func (g *ground) testQuota(t *testing.T) {
 	if err := json.Unmarshal([]byte(out), &ranking); err != nil || code != exit.OK {
 		t.Fatalf("%v, %d\n%s", err, code, messages)
 	}
-	// On a busy machine the pod gets less than its quota now and then, and is not stopped then.
-	if row := ranking.Models[0].Rows[0]; row.Disturbed < 0.5 {
-		t.Errorf("%+v", row)
-	}
-	if n := strings.Count(u.journal(t, u.collected(t).Campaigns[0]), `"throttled"`); n == 0 {
-		t.Error("no window is flagged")
+	row, throttled := ranking.Models[0].Rows[0], u.flagged(t, u.collected(t).Campaigns[0], measure.FlagThrottled)
+	t.Logf("%.0f %% of the windows are throttled", 100*throttled)
+	if throttled < 1 || row.Disturbed < 1 {
+		t.Errorf("%.2f of the windows are throttled: %+v", throttled, row)
 	}
 }
 
