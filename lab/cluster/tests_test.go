@@ -28,6 +28,7 @@ import (
 func TestFleets(t *testing.T) {
 	g := newGround(t)
 	t.Run("F2 two models on two types", g.testTwoModelsOnTwoTypes)
+	t.Run("F2 a fleet is its single campaigns", g.testFleetIsItsSingleCampaigns)
 	t.Run("F3 a worker is killed", func(t *testing.T) {
 		for _, at := range points {
 			t.Run(at.name, func(t *testing.T) {
