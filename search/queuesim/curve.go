@@ -61,6 +61,39 @@ func (c ServiceCurve) Time(batch, busy, instances int) float64 {
 	return crowd(alone, interpolate(c.Sizes, c.Crowded, batch), busy, instances)
 }
 
+// MeanTime returns the mean time in seconds of batches of a mean size: exact for two neighbouring sizes,
+// and on a line. busy and instances are as in Time.
+func (c ServiceCurve) MeanTime(batch float64, busy, instances int) float64 {
+	below := int(max(batch, 1))
+	short := c.Time(below, busy, instances)
+	return short + (max(batch, 1)-float64(below))*(c.Time(below+1, busy, instances)-short)
+}
+
+// Computed returns the processor time in seconds that batches of a mean size take on their instance, while
+// all instances together execute so many per second.
+//
+// An instance takes longer beside others. As long as there are cores for all, it computes for all of that
+// time: it shares caches and memory, or a core's other hardware thread. Where the instances ask for more
+// cores than there are, it waits for the rest. It never computes less than alone.
+func (c ServiceCurve) Computed(batch, rate float64, instances int) float64 {
+	alone := c.MeanTime(batch, 1, instances)
+	seconds, busy := alone, 1.0
+	if instances > 1 {
+		// An instance is busy for a share s of the time, with batches of alone + (crowded − alone)s. With its
+		// batches per second, that is an equation for s.
+		each, longer := rate/float64(instances), c.MeanTime(batch, instances, instances)-alone
+		share := 1.0
+		if free := 1 - each*longer; free > 0 {
+			share = min(1, each*alone/free)
+		}
+		seconds, busy = alone+longer*share, 1+share*float64(instances-1)
+	}
+	if asked := busy * float64(c.Threads); asked > float64(max(c.Cores, 1)) {
+		seconds *= float64(max(c.Cores, 1)) / asked
+	}
+	return float64(c.Threads) * max(alone, seconds)
+}
+
 // crowd returns the time with some instances busy.
 func crowd(alone, crowded float64, busy, instances int) float64 {
 	if instances < 2 {

@@ -27,7 +27,7 @@ func (x *Predictor) SetPath(path float64) {
 }
 
 // MeasuredPath estimates the path (queuesim.ServiceCurve) from the least disturbed trials with the
-// highest request rates. It returns false without any.
+// highest request rates: 0 if it is too little to measure in them. It returns false without any.
 func (x *Predictor) MeasuredPath() (float64, bool) {
 	type sample struct{ rate, path float64 }
 	var samples []sample
@@ -52,7 +52,11 @@ func (x *Predictor) MeasuredPath() (float64, bool) {
 		return 0, false
 	}
 	slices.Sort(paths)
-	return math.Exp(n.Step * math.Round(math.Log(paths[len(paths)/n.Undisturbed])/n.Step)), true
+	path := paths[len(paths)/n.Undisturbed]
+	if path == 0 {
+		return 0, true
+	}
+	return math.Exp(n.Step * math.Round(math.Log(path)/n.Step)), true
 }
 
 // historyCurve returns the service curve of the requests of a history.
@@ -64,10 +68,10 @@ func (x *Predictor) historyCurve(p *pools.Pool, h *pools.History) queuesim.Servi
 }
 
 // pathOf returns the request rate of windows, and the processor time in seconds that a request
-// takes outside a pool's instances. It subtracts the computing time of the instances from that of
-// engine and clients. The former comes from their service times, since instances take longer beside
-// others without computing more. It returns false if that is unknown, as for a server on another
-// machine.
+// takes outside a pool's instances: 0 if it is too little to measure. It subtracts the computing time
+// of the instances from that of engine and clients. The former comes from their service times, since
+// a batch under load also waits for cores on which requests pass the path. It returns false if the
+// path is unknown, as for a server on another machine.
 func (x *Predictor) pathOf(p *pools.Pool, curve queuesim.ServiceCurve, m measure.Measurement) (rate, path float64, ok bool) {
 	used, computed, duration, requests := 0.0, 0.0, 0.0, 0
 	for _, w := range m.Windows {
@@ -75,13 +79,13 @@ func (x *Predictor) pathOf(p *pools.Pool, curve queuesim.ServiceCurve, m measure
 			return 0, 0, false
 		}
 		used += (w.EngineCPU + w.ClientCPU).Seconds()
-		batch := max(int(math.Round(w.Server.MeanBatch())), 1)
-		computed += float64(p.Threads()*w.Server.Executions) * curve.Time(batch, 1, p.Instances())
+		executions := float64(w.Server.Executions)
+		computed += executions * curve.Computed(w.Server.MeanBatch(), executions/w.Duration.Seconds(), p.Instances())
 		requests += w.Requests
 		duration += w.Duration.Seconds()
 	}
-	path, ok = queuesim.PathOf(used, computed, float64(requests))
-	return float64(requests) / duration, path, ok
+	path, _ = queuesim.PathOf(used, computed, float64(requests))
+	return float64(requests) / duration, path, requests > 0
 }
 
 // passable returns the highest throughput that the path allows, in inferences/s.

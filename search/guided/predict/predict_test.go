@@ -60,14 +60,15 @@ func TestPathOfTrials(t *testing.T) {
 		name    string
 		threads search.Value // "": a device computes
 		windows []measure.Window
-		want    float64 // s; 0: unknown
+		want    float64 // s; 0: too little to measure
+		unknown bool
 	}{
-		{"two windows", "2", []measure.Window{window(50*ms, 20*ms), window(30*ms, 20*ms)}, 30e-6},
-		{"a device computes", "", []measure.Window{window(50*ms, 20*ms)}, 70e-6},
-		{"nearly all is computing", "2", []measure.Window{window(30*ms, 3*ms)}, 0},
-		{"more was computed than used", "4", []measure.Window{window(30*ms, 20*ms)}, 0},
-		{"the server is on another machine", "2", []measure.Window{window(0, 20*ms)}, 0},
-		{"nothing was executed", "2", []measure.Window{{EngineCPU: ms, ClientCPU: ms}}, 0},
+		{"two windows", "2", []measure.Window{window(50*ms, 20*ms), window(30*ms, 20*ms)}, 30e-6, false},
+		{"a device computes", "", []measure.Window{window(50*ms, 20*ms)}, 70e-6, false},
+		{"nearly all is computing", "2", []measure.Window{window(30*ms, 3*ms)}, 0, false},
+		{"more was computed than used", "4", []measure.Window{window(30*ms, 20*ms)}, 0, false},
+		{"the server is on another machine", "2", []measure.Window{window(0, 20*ms)}, 0, true},
+		{"nothing was executed", "2", []measure.Window{{EngineCPU: ms, ClientCPU: ms}}, 0, true},
 	} {
 		s := settings(tc.threads)
 		if tc.threads == "" {
@@ -78,7 +79,7 @@ func TestPathOfTrials(t *testing.T) {
 		p := x.pools.All()[0]
 		x.opens(p, 20e-6, 30e-6, 50e-6)
 		rate, path, ok := x.pathOf(p, x.Curve(p), measure.Measurement{Windows: tc.windows})
-		if ok != (tc.want > 0) || ok && (rate != 10_000 || math.Abs(path/tc.want-1) > 1e-9) {
+		if ok == tc.unknown || ok && (rate != 10_000 || math.Abs(path-tc.want) > 1e-9*tc.want) {
 			t.Errorf("%s: %v at %v requests/s (%t), want %v", tc.name, path, rate, ok, tc.want)
 		}
 	}
@@ -108,6 +109,12 @@ func TestPathIsOfUndisturbedTrials(t *testing.T) {
 	path, ok := x.MeasuredPath()
 	if !ok || math.Abs(path/40e-6-1) > x.tuning.Path.Step {
 		t.Errorf("the path takes %.1f µs, want 40", 1e6*path)
+	}
+	for i := range 5 { // the least disturbed of as many show none
+		enter(i, 1050, 0)
+	}
+	if path, ok := x.MeasuredPath(); !ok || path != 0 {
+		t.Errorf("%v s (%t), want too little to measure", path, ok)
 	}
 	x.SetPath(path)
 	if most := 16 / path; x.passable() != most || x.Curve(p).Path != path {
