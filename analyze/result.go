@@ -267,6 +267,7 @@ type Sample struct {
 	Requests   int           // completed without errors
 	Errors     int
 	MeanBatch  float64 // mean size of executed batches; 0 unknown
+	BatchTime  float64 // s, mean time of an executed batch in its instance; 0 unknown
 	Flags      []measure.Flag
 	Disturbed  int                 // windows with a flag of the machine (measure.Flag.IsOfMachine)
 	GPUs       []measure.GPUWindow // figures of each GPU; empty without GPUs

@@ -2,6 +2,7 @@ package analyze
 
 import (
 	"slices"
+	"time"
 
 	"tuner/measure"
 	"tuner/search"
@@ -32,10 +33,12 @@ func newSample(parts []measure.Measurement, load measure.Load, goal search.Goal,
 	}
 	withMemory(values, memory)
 	var server measure.ServerStats
+	var busy time.Duration
 	for _, w := range pooled.Windows {
 		s.Requests += w.Requests
 		server.Inferences += w.Server.Inferences
 		server.Executions += w.Server.Executions
+		busy += w.Server.InstanceTime()
 	}
 	for _, w := range pooled.Whole().Windows {
 		s.WindowTime += w.Duration
@@ -44,6 +47,9 @@ func newSample(parts []measure.Measurement, load measure.Load, goal search.Goal,
 		}
 	}
 	s.MeanBatch = server.MeanBatch()
+	if server.Executions > 0 {
+		s.BatchTime = busy.Seconds() / float64(server.Executions)
+	}
 	return s
 }
 

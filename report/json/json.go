@@ -209,7 +209,7 @@ func newSetup(s analyze.Setup) result.Setup {
 func newSample(s analyze.Sample) result.Sample {
 	j := result.Sample{
 		Satisfies: len(s.Misses) == 0, Values: map[measure.Metric]result.Estimate{},
-		Launch: s.LaunchTime.Round(time.Millisecond).Seconds(), MeanBatch: math.Round(s.MeanBatch*1000) / 1000, Flags: s.Flags, GPUs: s.GPUs,
+		Launch: s.LaunchTime.Round(time.Millisecond).Seconds(), MeanBatch: math.Round(s.MeanBatch*1000) / 1000, BatchTime: figures.Significant(s.BatchTime), Flags: s.Flags, GPUs: s.GPUs,
 		Misses: missTexts(s.Misses),
 	}
 	if s.Windows > 0 {

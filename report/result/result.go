@@ -303,10 +303,12 @@ type Sample struct {
 	Requests *int                        `json:"requests,omitempty" jsonschema:"minimum=0"` // number of requests that were answered without error
 	Errors   *int                        `json:"errors,omitempty" jsonschema:"minimum=0"`   // number of failed requests
 	// longest launch until the model was loaded, in seconds; absent if the engine already ran
-	Launch    float64             `json:"launch_time,omitempty" jsonschema:"minimum=0"`
-	MeanBatch float64             `json:"mean_batch,omitempty" jsonschema:"minimum=0"` // mean size of the batches that the server executed
-	Flags     []measure.Flag      `json:"flags,omitempty"`                             // reasons to trust the figures less
-	GPUs      []measure.GPUWindow `json:"gpus,omitempty"`                              // what each GPU did
+	Launch    float64 `json:"launch_time,omitempty" jsonschema:"minimum=0"`
+	MeanBatch float64 `json:"mean_batch,omitempty" jsonschema:"minimum=0"` // mean size of the batches that the server executed
+	// mean time of these batches in an instance, in seconds
+	BatchTime float64             `json:"batch_time,omitempty" jsonschema:"minimum=0"`
+	Flags     []measure.Flag      `json:"flags,omitempty"` // reasons to trust the figures less
+	GPUs      []measure.GPUWindow `json:"gpus,omitempty"`  // what each GPU did
 }
 
 // Chance is the probability that a constraint holds.
