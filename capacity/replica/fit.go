@@ -49,17 +49,20 @@ type fitter struct {
 	seed      uint64
 	simulator queuesim.Simulator
 	measured  queuesim.ServiceCurve // as the campaign has it
-	scale     float64               // of the times
+
+	// factors of its times
+
+	alone, crowded, path float64
 }
 
-// fit scales the times of batches and the path until the simulated mean latencies are the measured ones,
-// and takes the spread whose 99th percentiles are the nearest. Then it computes the capacity.
+// fit scales the times of batches until they are those that the server showed, and the path until the mean
+// latencies are. It takes the spread whose 99th percentiles are the nearest. Then it computes the capacity.
 func (x *Replica) fit(points []result.Point, seed uint64) {
 	if x.Curve.Spread == 0 {
 		x.Curve.Spread = spreads(false)[2]
 	}
 	x.setSpread(x.Curve.Spread)
-	f := fitter{Replica: x, points: points, seed: seed, measured: x.Curve, scale: 1}
+	f := fitter{Replica: x, points: points, seed: seed, measured: x.Curve, alone: 1, crowded: 1, path: 1}
 	f.rescale()
 	x.setSpread(f.bestSpread())
 	f.rescale()
@@ -114,23 +117,43 @@ func (f *fitter) simulate(p result.Point) queuesim.Result {
 	return f.simulator.Simulate(f.Batcher, f.Curve, load, queuesim.Options{Requests: fitRequests, Seed: f.seed})
 }
 
-// rescale scales the times until the simulated mean latencies are the measured ones. A lone request shows
-// the overhead, with the wakings on the path, and the higher loads show the times without it.
+// rescale scales the times until the simulated batches take as long as the measured ones, and the path until
+// the mean latencies are the measured ones. A lone request shows the times of an instance beside idle ones,
+// and the overhead with the wakings on the path. The higher loads show the rest.
 func (f *fitter) rescale() {
-	high := f.points
-	low := f.lone()
+	high, low := f.points, f.lone()
 	if low != nil {
 		high = high[1:]
 	}
 	for range fitRounds {
-		if !f.scaleTimes(high) {
-			return
+		crowded := f.ratio(high, f.ofBatches)
+		alone := crowded
+		switch {
+		case len(f.measured.Crowded) == 0: // one curve for all loads
+			alone = f.ratio(f.points, f.ofBatches)
+		case low != nil && low.Load.Concurrency == 1:
+			alone = f.ratio(f.points[:1], f.ofBatches)
 		}
+		f.alone, f.crowded = bounded(f.alone*alone), bounded(f.crowded*crowded)
+		f.scaleTimes()
+		f.path = bounded(f.path * f.ratio(high, f.ofLatencies))
+		f.Curve.Path = f.path * f.measured.Path
 		if low != nil {
 			least, most := f.Curve.Path, mostScale*max(f.measured.Overhead, f.measured.Path)
 			missing := low.Values[measure.LatencyAvg].Value - f.simulate(*low).Mean
 			f.Curve.Overhead = max(least, min(f.Curve.Overhead+missing, most))
 		}
+	}
+}
+
+// bounded returns a factor within mostScale.
+func bounded(factor float64) float64 { return min(max(factor, 1/mostScale), mostScale) }
+
+// scaleTimes applies the factors to the times. A batch never takes longer beside idle instances than beside busy ones.
+func (f *fitter) scaleTimes() {
+	f.Curve.Alone, f.Curve.Crowded = scaled(f.measured.Alone, f.alone), scaled(f.measured.Crowded, f.crowded)
+	for i, longest := range f.Curve.Crowded {
+		f.Curve.Alone[i] = min(f.Curve.Alone[i], longest)
 	}
 }
 
@@ -145,23 +168,31 @@ func (f *fitter) lone() *result.Point {
 	return &f.points[0]
 }
 
-// scaleTimes scales the times by the mean ratio of the measured to the simulated latencies of points. It
-// returns false without any.
-func (f *fitter) scaleTimes(points []result.Point) bool {
-	sum, weight := 0.0, 0.0
+// ratio returns the mean ratio of something measured to its simulation, over some points; 1 without any.
+func (f *fitter) ratio(points []result.Point, of func(result.Point, queuesim.Result) float64) float64 {
+	sum, n := 0.0, 0.0
 	for _, p := range points {
-		if simulated := f.simulate(p).Mean; simulated > 0 {
-			sum += math.Log(p.Values[measure.LatencyAvg].Value / simulated)
-			weight++
+		if ratio := of(p, f.simulate(p)); ratio > 0 && !math.IsInf(ratio, 0) {
+			sum, n = sum+math.Log(ratio), n+1
 		}
 	}
-	if weight == 0 {
-		return false
+	return math.Exp(sum / max(n, 1))
+}
+
+// ofBatches returns the ratio of the measured time of batches to the simulated one, at equal sizes. Latencies
+// show it only if the overhead and the path are right. They must do where nothing else is known.
+func (f *fitter) ofBatches(p result.Point, r queuesim.Result) float64 {
+	mean, seconds, _, ok := batchOf(p, f.Batcher)
+	if !ok {
+		return f.ofLatencies(p, r)
 	}
-	f.scale = min(max(f.scale*math.Exp(sum/weight), 1/mostScale), mostScale)
-	f.Curve.Alone, f.Curve.Crowded = scaled(f.measured.Alone, f.scale), scaled(f.measured.Crowded, f.scale)
-	f.Curve.Path = f.scale * f.measured.Path
-	return true
+	full := func(batch float64) float64 { return f.Curve.MeanTime(batch, f.Batcher.Instances, f.Batcher.Instances) }
+	return seconds / full(mean) / (r.Busy * r.MeanBatch / r.Throughput / full(r.MeanBatch)) // Little's law for the instances
+}
+
+// ofLatencies returns the ratio of the measured mean latency to the simulated one.
+func (f *fitter) ofLatencies(p result.Point, r queuesim.Result) float64 {
+	return p.Values[measure.LatencyAvg].Value / r.Mean
 }
 
 // saturated returns the requests/s of a closed loop with so many clients that all instances are busy, or

@@ -1,8 +1,6 @@
 package replica
 
 import (
-	"math"
-
 	"tuner/measure"
 	"tuner/report/result"
 	"tuner/search/queuesim"
@@ -13,6 +11,11 @@ type Shown struct {
 	Load measure.Load
 	Mean float64 // s, of the latency
 	P99  float64 // s
+
+	// of the executed batches; 0: unknown
+
+	MeanBatch float64 // mean size
+	BatchTime float64 // s, mean time in an instance
 }
 
 // Refit returns the replica as a server on another machine has shown it, under loads that ascend. It is fitted to them
@@ -22,18 +25,11 @@ func (x Replica) Refit(shown []Shown, cores, threads int, seed uint64) Replica {
 	x.Cores, x.Curve.Cores, x.Curve.Threads, x.Checks = float64(cores), cores, threads, nil
 	points := make([]result.Point, len(shown))
 	for i, s := range shown {
-		points[i] = result.Point{Load: s.Load, Sample: result.Sample{Values: map[measure.Metric]result.Estimate{
-			measure.LatencyAvg: {Value: s.Mean}, measure.LatencyP99: {Value: s.P99},
-		}}}
+		values := map[measure.Metric]result.Estimate{measure.LatencyAvg: {Value: s.Mean}, measure.LatencyP99: {Value: s.P99}}
+		points[i] = result.Point{Load: s.Load, Sample: result.Sample{Values: values, MeanBatch: s.MeanBatch, BatchTime: s.BatchTime}}
 	}
-	f := fitter{Replica: &x, seed: seed}
-	sum, n := 0.0, 0.0
-	for _, p := range points {
-		if ratio := p.Values[measure.LatencyAvg].Value / f.simulate(p).Mean; ratio > 0 && !math.IsInf(ratio, 0) {
-			sum, n = sum+math.Log(ratio), n+1
-		}
-	}
-	x.Curve = slowed(x.Curve, math.Exp(sum/max(n, 1))) // the fit corrects what machines of one speed differ in
+	f := fitter{Replica: &x, points: points, seed: seed}
+	x.Curve = slowed(x.Curve, f.ratio(points, f.ofLatencies)) // the fit corrects what machines of one speed differ in
 	x.fit(points, seed)
 	return x
 }

@@ -2,9 +2,10 @@
 // follows the figures of an analyzed campaign.
 //
 // A campaign measures closed loops, and a service gets requests that do not wait for each other. Package
-// queuesim simulates these on the measured times of batches. The times are scaled until the simulation
-// of the measured loads has the measured latencies. Where the campaign knows the path (queuesim.ServiceCurve), it
-// is scaled too. Package capacity makes a fleet of replicas. This package chooses nothing.
+// queuesim simulates these on the times of batches in service trials. They are scaled until they are the times
+// of the batches under the measured loads. Where the campaign knows the path (queuesim.ServiceCurve), it is
+// scaled until the latencies are the measured ones. Package capacity makes a fleet of replicas. This package
+// chooses nothing.
 package replica
 
 import (
@@ -164,8 +165,8 @@ func curveOf(r result.Result, c result.Configuration, b queuesim.Batcher, points
 	times := map[int][]float64{}
 	overhead := math.Inf(1)
 	for _, p := range points {
-		batch, seconds, rest, ok := batchOf(p, b)
-		if ok {
+		mean, seconds, rest, ok := batchOf(p, b)
+		if batch := int(math.Round(mean)); ok {
 			times[batch], overhead = append(times[batch], seconds), min(overhead, rest)
 		}
 	}
@@ -240,26 +241,27 @@ func check(name string, c queuesim.ServiceCurve) error {
 // longestBatch bounds the time of a batch in s. It detects files that are no result.
 const longestBatch = 3600
 
-// batchOf returns the mean batch of a measured load, the seconds that such a batch takes with the
-// instances busy, and the seconds of a request outside of queue and instance.
-func batchOf(p result.Point, b queuesim.Batcher) (batch int, seconds, overhead float64, ok bool) {
+// batchOf returns the mean batch of a measured load, the seconds that such a batch takes there, and the
+// seconds of a request outside of queue and instance. The mean time of the requests stands for an unknown
+// one of the batches. It is longer where batches differ, since more requests are in the large ones.
+func batchOf(p result.Point, b queuesim.Batcher) (mean, seconds, overhead float64, ok bool) {
 	rows := max(1, p.Load.BatchSize)
-	mean := p.MeanBatch
-	if mean == 0 && (b.MaxBatch == 1 || !b.Dynamic) {
+	if mean = p.MeanBatch; mean == 0 && (b.MaxBatch == 1 || !b.Dynamic) {
 		mean = float64(rows)
 	}
-	if batch = int(math.Round(mean)); batch < 1 || batch > b.MaxBatch {
+	if batch := int(math.Round(mean)); batch < 1 || batch > b.MaxBatch {
 		return 0, 0, 0, false
 	}
 	value := func(m measure.Metric) float64 { return p.Values[m].Value }
-	if seconds = value(measure.ComputeInput) + value(measure.ComputeInfer) + value(measure.ComputeOutput); seconds > 0 {
-		return batch, seconds, max(0, value(measure.LatencyAvg)-value(measure.QueueTime)-seconds), true
+	inside := value(measure.ComputeInput) + value(measure.ComputeInfer) + value(measure.ComputeOutput)
+	if seconds = cmp.Or(p.BatchTime, inside); seconds > 0 {
+		return mean, seconds, max(0, value(measure.LatencyAvg)-value(measure.QueueTime)-cmp.Or(inside, seconds)), true
 	}
 	busy := float64(b.Instances)
 	if p.Load.Concurrency > 0 {
 		busy = min(busy, math.Ceil(float64(p.Load.Concurrency*rows)/mean))
 	}
-	return batch, busy * mean / value(measure.Throughput), 0, true
+	return mean, busy * mean / value(measure.Throughput), 0, true
 }
 
 // setCores sets the machine's cores; without a machine, as many as the highest measured processor time takes.

@@ -38,7 +38,7 @@ func measuredOf(truth queuesim.ServiceCurve, batcher queuesim.Batcher, config st
 			measure.Throughput: {Value: r.Throughput}, measure.LatencyAvg: {Value: r.Mean}, measure.LatencyP99: {Value: r.P99},
 			measure.QueueTime: {Value: r.Queue}, measure.ComputeInfer: {Value: r.Mean - r.Queue - truth.Overhead}, measure.CPU: {Value: 1 + float64(n)/100},
 		}
-		c.Points = append(c.Points, result.Point{Load: load, Sample: result.Sample{Values: values, MeanBatch: r.MeanBatch, Launch: 1.5}})
+		c.Points = append(c.Points, result.Point{Load: load, Sample: result.Sample{Values: values, MeanBatch: r.MeanBatch, BatchTime: r.Busy * r.MeanBatch / r.Throughput, Launch: 1.5}})
 	}
 	best := c.Points[len(c.Points)-1].Load
 	c.BestLoad = &best
@@ -194,7 +194,7 @@ func TestBoundsOfAPath(t *testing.T) {
 		c.Path = 5e-6 * math.Exp(3*random.Float64())
 		c.Overhead = c.Path * (1 + 4*random.Float64())
 		x := Replica{Rows: 1, Batcher: queuesim.Batcher{Instances: 2, MaxBatch: 1}, Curve: c, Cores: float64(c.Cores)}
-		f := fitter{Replica: &x, seed: 1, measured: c, scale: 1}
+		f := fitter{Replica: &x, seed: 1, measured: c, alone: 1, crowded: 1, path: 1}
 		most := float64(c.Cores) / (c.Path + float64(c.Threads)*c.Alone[0])
 		if got := f.saturated(); got > 1.02*most || got > 1.02*2/c.Alone[0] {
 			t.Errorf("%+v: %.0f requests/s, the processors allow %.0f", c, got, most)
@@ -372,8 +372,9 @@ func TestImpossibleFigures(t *testing.T) {
 	}
 	check("how long a batch takes", func(_ *result.Result, c *result.Configuration) { c.Points = nil })
 	check("how long a batch takes", func(_ *result.Result, c *result.Configuration) { c.Points[0].MeanBatch = 0 })
+	check("must be above 0", func(_ *result.Result, c *result.Configuration) { c.Points[0].BatchTime = 1e9 })
 	check("must be above 0", func(_ *result.Result, c *result.Configuration) {
-		c.Points[0].Values[measure.ComputeInfer] = result.Estimate{Value: 1e9}
+		c.Points[0].BatchTime, c.Points[0].Values[measure.ComputeInfer] = 0, result.Estimate{Value: 1e9}
 	})
 	check("inferences at once", func(_ *result.Result, c *result.Configuration) { c.BestLoad.BatchSize = 9 })
 	check("config of", func(_ *result.Result, c *result.Configuration) { c.Config = "{" })

@@ -86,7 +86,7 @@ func (f *fleet) turns(how queuesim.Balancer, here replica.Replica, at schedule) 
 func (f *fleet) replay(ctx context.Context, at schedule, g *group, all *seen) error {
 	g.chosen = make([]int, len(at.before)+len(at.counted))
 	rate := float64(len(at.counted)) / f.options.Length.Seconds()
-	var used clientTime
+	var used edges
 	var list []sent
 	result, err := load.Run(ctx, load.Options{
 		Part: load.Part{
@@ -94,7 +94,7 @@ func (f *fleet) replay(ctx context.Context, at schedule, g *group, all *seen) er
 			Patience: patience, Large: f.connections[0].IsLarge(), Dial: f.dialer(g),
 			Sink: func(r load.Record) { list = append(list, sent{r.Sent, g.chosen[r.Request]}) },
 		},
-		Windows: load.Windows{Total: len(at.counted), Edge: used.edge},
+		Windows: load.Windows{Total: len(at.counted), Edge: used.read},
 	})
 	if err != nil {
 		return err

@@ -41,7 +41,7 @@ func (f *fleet) measureSpeed(ctx context.Context, server int) error {
 	f.options.Say(fmt.Sprintf("measuring how fast server %d is here", server+1))
 	for i := range f.speeds {
 		s := &f.speeds[i]
-		m, err := f.closedLoop(ctx, s.load, f.dialer(one(server)))
+		m, err := f.closedLoop(ctx, s.load, f.dialer(one(server)), edges{control: f.clients[server], model: f.options.Model})
 		if err != nil {
 			return err
 		}
@@ -59,7 +59,7 @@ func (f *fleet) measureBusy(ctx context.Context, how queuesim.Balancer) error {
 	f.options.Say("measuring how fast the servers are together")
 	each := min(busyBatches*f.planned.Batcher.Instances*max(1, f.planned.Batcher.MaxBatch/f.planned.Rows), mostClients/f.options.Engines)
 	l := measure.Load{Concurrency: f.options.Engines * max(each, fewestClients), BatchSize: f.planned.Rows}
-	m, err := f.closedLoop(ctx, l, f.dialer(f.every(how)))
+	m, err := f.closedLoop(ctx, l, f.dialer(f.every(how)), edges{})
 	if err != nil {
 		return err
 	}
@@ -85,6 +85,7 @@ func (f *fleet) between(from, until int) replica.Replica {
 	for i, s := range f.speeds {
 		latencies := measure.Measurement{Windows: s.windows[from:until]}.Latencies()
 		shown[i] = replica.Shown{Load: s.load, Mean: latencies.Mean().Seconds(), P99: latencies.Quantile(0.99).Seconds()}
+		shown[i].MeanBatch, shown[i].BatchTime = batches(s.windows[from:until])
 	}
 	return f.planned.Refit(shown, f.options.Cores, f.options.Threads, f.seed)
 }
@@ -120,37 +121,67 @@ func clients(windows []measure.Window) (cpu, requests, seconds float64) {
 	return cpu, requests, seconds
 }
 
-// clientTime is the processor time of this process at the edges of windows.
-type clientTime []time.Duration
+// batches returns the mean size of the batches of windows, and their mean time in an instance in s; 0: unknown.
+func batches(windows []measure.Window) (size, seconds float64) {
+	inferences, executions := 0, 0
+	for _, w := range windows {
+		inferences, executions = inferences+w.Server.Inferences, executions+w.Server.Executions
+		seconds += w.Server.InstanceTime().Seconds()
+	}
+	n := float64(max(executions, 1))
+	return float64(inferences) / n, seconds / n
+}
 
-func (c *clientTime) edge(context.Context, int) error {
-	*c = append(*c, meter.OwnCPU())
+// edges has what was read at the edges of windows.
+type edges struct {
+	control meter.Control // of the server; nil: its statistics are not read
+	model   string
+	cpu     []time.Duration // of this process
+	served  []meter.Counters
+}
+
+func (e *edges) read(ctx context.Context, _ int) error {
+	e.cpu = append(e.cpu, meter.OwnCPU())
+	if e.control == nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	s, err := e.control.Statistics(ctx, e.model)
+	if err != nil {
+		return fmt.Errorf("cannot read the statistics of model %q: %w", e.model, err)
+	}
+	e.served = append(e.served, meter.Counters{Own: s.ModelStats})
 	return nil
 }
 
 // fill writes it into the windows.
-func (c *clientTime) fill(windows []measure.Window) []measure.Window {
-	for i := range min(len(windows), len(*c)-1) {
-		windows[i].ClientCPU = (*c)[i+1] - (*c)[i]
+func (e *edges) fill(windows []measure.Window) []measure.Window {
+	for i := range windows {
+		if i+1 < len(e.cpu) {
+			windows[i].ClientCPU = e.cpu[i+1] - e.cpu[i]
+		}
+		if i+1 < len(e.served) {
+			windows[i].Server = meter.Served(e.served[i], e.served[i+1])
+		}
 	}
 	return windows
 }
 
 // closedLoop measures a window of a closed loop over connections.
-func (f *fleet) closedLoop(ctx context.Context, l measure.Load, dial func(ctx context.Context, connection int) (load.Conn, error)) (measure.Measurement, error) {
-	var used clientTime
+func (f *fleet) closedLoop(ctx context.Context, l measure.Load, dial func(context.Context, int) (load.Conn, error), at edges) (measure.Measurement, error) {
 	result, err := load.Run(ctx, load.Options{
 		Part: load.Part{Load: l, Ramp: []int{1, l.Concurrency}, WarmUp: warmUp, Patience: patience, Large: f.connections[0].IsLarge(), Unsettled: true, Dial: dial},
 		Windows: load.Windows{
 			Length: func([]time.Duration) time.Duration { return speedWindow },
 			More:   func([][]measure.Window) bool { return false },
-			Edge:   used.edge,
+			Edge:   at.read,
 		},
 	})
 	if err != nil {
 		return measure.Measurement{}, err
 	}
-	m := measure.Measurement{Windows: used.fill(result.Windows)}
+	m := measure.Measurement{Windows: at.fill(result.Windows)}
 	if m.Errors() > 0 {
 		return m, fmt.Errorf("%d requests failed at %s: %s", m.Errors(), l, result.Windows[0].FirstError)
 	}

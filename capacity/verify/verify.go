@@ -26,6 +26,7 @@ import (
 	"tuner/capacity"
 	"tuner/capacity/replica"
 	"tuner/capacity/traffic"
+	"tuner/engine/api"
 	"tuner/runner"
 	"tuner/search/queuesim"
 )
@@ -35,6 +36,8 @@ type Options struct {
 	Server string // for people: "the bundled engine"
 	// Launch starts a server that has the model loaded. It blocks until the server answers.
 	Launch     func(ctx context.Context) (runner.Engine, error)
+	Dial       runner.Dial // for a server's statistics
+	Model      string      // whose statistics
 	Wire       runner.Wire
 	Requests   runner.Requests   // each of the replica's rows
 	AnswerSize int64             // bytes of the outputs of an answer
@@ -178,8 +181,9 @@ type fleet struct {
 	inTurn      bool
 	engines     []runner.Engine
 	connections []runner.Connections
-	speeds      []speed // of the loads that the campaign measured, ascending
-	busy        float64 // requests/s of all servers while all are busy; 0: never measured
+	clients     []api.Client // for the statistics
+	speeds      []speed      // of the loads that the campaign measured, ascending
+	busy        float64      // requests/s of all servers while all are busy; 0: never measured
 }
 
 func (f *fleet) launch(ctx context.Context) error {
@@ -195,11 +199,19 @@ func (f *fleet) launch(ctx context.Context) error {
 			return err
 		}
 		f.connections = append(f.connections, c)
+		client, err := f.options.Dial(e.Address())
+		if err != nil {
+			return err
+		}
+		f.clients = append(f.clients, client)
 	}
 	return nil
 }
 
 func (f *fleet) stop(ctx context.Context) {
+	for _, c := range f.clients {
+		_ = c.Close() // it only read
+	}
 	for _, e := range f.engines {
 		e.Stop(ctx)
 	}

@@ -13,9 +13,11 @@ import (
 
 	"tuner/capacity"
 	"tuner/capacity/replica"
+	"tuner/engine/api"
 	"tuner/measure"
 	"tuner/runner"
 	"tuner/runner/load"
+	"tuner/runner/meter"
 	"tuner/search/queuesim"
 )
 
@@ -423,4 +425,35 @@ func TestSharing(t *testing.T) {
 			t.Errorf("%g, %v; want 2", got, err)
 		}
 	})
+}
+
+// counted is a server's statistics of batches of two that take 20 ms.
+type counted struct{ executions uint64 }
+
+func (c *counted) Statistics(context.Context, string) (api.Statistics, error) {
+	c.executions += 10
+	spent := api.Duration{Count: 2 * c.executions, NS: 2 * c.executions * 20e6}
+	batch := api.BatchStatistics{BatchSize: 2, ComputeInfer: api.Duration{Count: c.executions, NS: c.executions * 20e6}}
+	return api.Statistics{ModelStats: []api.ModelStatistics{{
+		Name: "m", Version: "1", InferenceCount: 2 * c.executions, ExecutionCount: c.executions, BatchStats: []api.BatchStatistics{batch},
+		InferenceStats: api.InferenceStatistics{Success: spent, Queue: api.Duration{Count: 2 * c.executions}, ComputeInfer: spent},
+	}}}, nil
+}
+
+// The statistics at the edges of windows show their batches. Without a server to ask, only processor time is read.
+func TestEdgesShowBatches(t *testing.T) {
+	t.Parallel()
+	for _, control := range []meter.Control{nil, &counted{}} {
+		e := edges{control: control, model: "m"}
+		for i := range 4 {
+			if err := e.read(t.Context(), i); err != nil {
+				t.Fatal(err)
+			}
+		}
+		windows := e.fill(make([]measure.Window, 3))
+		size, seconds := batches(windows)
+		if isRead := control != nil; isRead != (size == 2 && math.Abs(seconds-0.02) < 1e-9) || isRead != (windows[2].Server.Executions == 10) {
+			t.Errorf("statistics %t: batches of %g in %g s, %+v", isRead, size, seconds, windows[2].Server)
+		}
+	}
 }

@@ -56,7 +56,7 @@ var allowed = map[string][]string{
 	"capacity/traffic":    {"capacity/autoscaler", "measure/arrivals", "spec/traffic"},
 	"capacity/replica":    {"internal/hostinfo", "measure", "measure/arrivals", "model/modelconfig", "ort/provider", "report/result", "search/queuesim"}, // one server: it knows no fleet
 	"capacity/output":     {"capacity", "internal/terminal", "internal/webpage"},
-	"capacity/verify":     {"capacity", "capacity/replica", "capacity/traffic", "measure", "measure/arrivals", "runner", "runner/load", "runner/meter", "search/queuesim"}, // a plan and launched servers in, latencies beside each other out
+	"capacity/verify":     {"capacity", "capacity/replica", "capacity/traffic", "engine/api", "measure", "measure/arrivals", "runner", "runner/load", "runner/meter", "search/queuesim"}, // a plan and launched servers in, latencies beside each other out
 	"compare/output":      {"compare", "measure", "internal/terminal", "internal/webpage"},
 	"gate/flags":          {"spec/gates", "internal/terminal", "gate/output", "spec", "spec/document", "model/onnx", "ort/addon"},
 	"gate/judge":          {"gate", "gate/decide", "spec", "spec/knobs", "search", "model/precision", "model/precision/places", "profile/preparation", "ort/provider", "runner", "runner/target", "measure", "model/onnx", "ort/ortlib", "internal/checksum"},

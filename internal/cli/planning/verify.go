@@ -138,7 +138,7 @@ func (o *Options) servers(ctx context.Context, s served, of named, chosen replic
 	}
 	launcher := runner.Loaded{Launcher: engine.Launcher, Dial: engine.Dial, Models: []string{s.model}}
 	return verify.Options{
-		Server: what, Wire: engine.Wire, Requests: s.requests, AnswerSize: modelconfig.AnswerSize(s.config, chosen.Rows),
+		Server: what, Dial: engine.Dial, Model: s.model, Wire: engine.Wire, Requests: s.requests, AnswerSize: modelconfig.AnswerSize(s.config, chosen.Rows),
 		Engines: o.engines(cores, max(threads, 1)*chosen.Batcher.Instances), Threads: threads, Cores: cores, Length: o.Replay,
 		Launch: func(ctx context.Context) (runner.Engine, error) {
 			return launcher.Launch(ctx, runner.Server{Repository: s.repository, Library: library})
