@@ -41,8 +41,8 @@ func (r profileReader) readPipeline(d *document.Document, root document.Value) (
 	r.checkPipeline(given)
 	section, has := given[modelsField]
 	if !has {
-		root.Require(modelsField, "the stages: {NAME: {}, …}",
-			"name the models that the pipeline calls; those of an ensemble are found where its config.pbtxt can be read")
+		given[pipelineField].Fail(document.Error{Problem: "calls no known models: its config.pbtxt has no steps of an ensemble, or was not read",
+			Hint: "write models: {NAME: {}, …} with the models that it calls"})
 		return Profile{}, d.Err()
 	}
 	section.Mapping(nil, func(key, v document.Value) bool {

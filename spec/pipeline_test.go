@@ -83,7 +83,8 @@ func TestPipelineMistakes(t *testing.T) {
 			t.Errorf("%s: %v, want %q", c.replaced, err, c.want)
 		}
 	}
-	if _, err := spec.ParseProfile("p.yaml", []byte("pipeline: repository/search\n")); err == nil || !strings.Contains(err.Error(), "models") {
+	if _, err := spec.ParseProfile("p.yaml", []byte("pipeline: repository/search\n")); err == nil ||
+		!strings.HasPrefix(err.Error(), "p.yaml:1: pipeline: calls no known models") || !strings.Contains(err.Error(), "write models: {NAME: {}, …}") {
 		t.Errorf("without stages: %v", err)
 	}
 }
