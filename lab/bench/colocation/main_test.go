@@ -2,7 +2,9 @@ package main
 
 import (
 	"bytes"
+	"fmt"
 	"io"
+	"math"
 	"strings"
 	"testing"
 	"time"
@@ -25,9 +27,31 @@ func TestReport(t *testing.T) {
 		t.Fatal(err)
 	}
 	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
-	// answers 4, within 2 % 3, on the axis 3, configurations 4, within 5 % 4, median 0.99, least 0, infeasible 1, 30 trials
-	if got, want := strings.Join(strings.Fields(lines[1]), " "), "shared colocation 5 4 3 3 4 4 0.990 0.000 1 30"; len(lines) != 2 || got != want {
+	// answers 4, configurations 4, stated 3, on the axis 3, within 5 % 4, median 0.99, least 0, infeasible 1, 30 trials.
+	// Wilson's intervals of 4, 3 and 1 of 5 are 37.6 to 96.4, 23.1 to 88.2, and 3.6 to 62.4 %.
+	if got, want := strings.Join(strings.Fields(lines[1]), " "), "shared colocation 5 4 4 [38, 96] % 3 [23, 88] % 3 4 0.990 0.000 1 [4, 62] % 30"; len(lines) != 2 || got != want {
 		t.Errorf("got %q, want %q", lines, want)
+	}
+}
+
+// The interval of a share holds the share, and is the complement's mirrored at 50 %.
+func TestShare(t *testing.T) {
+	t.Parallel()
+	for of := 1; of <= 200; of += 7 {
+		for n := range of + 1 {
+			var low, high, otherLow, otherHigh float64
+			var number, other int
+			if _, err := fmt.Sscanf(share(n, of), "%d [%f, %f] %%", &number, &low, &high); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := fmt.Sscanf(share(of-n, of), "%d [%f, %f] %%", &other, &otherLow, &otherHigh); err != nil {
+				t.Fatal(err)
+			}
+			p := 100 * float64(n) / float64(of)
+			if number != n || low > p+0.5 || high < p-0.5 || math.Abs(low+otherHigh-100) > 1 {
+				t.Errorf("%d of %d: [%v, %v], and of the others [%v, %v]", n, of, low, high, otherLow, otherHigh)
+			}
+		}
 	}
 }
 
