@@ -192,7 +192,7 @@ func report(out io.Writer, o options, series map[key][]outcome) error {
 	return w.Flush()
 }
 
-// share returns a number of some campaigns with the 95 % interval of the share, in per cent (Wilson, JASA 22, 1927).
+// share returns a count with the 95 % interval of its share, in per cent (Wilson, JASA 22, 1927).
 func share(n, of int) string {
 	const z2 = stats.Half95 * stats.Half95
 	all, p := float64(of), float64(n)/float64(of)
