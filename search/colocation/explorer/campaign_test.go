@@ -14,7 +14,7 @@ import (
 
 // The flags set the simulated campaigns of TestCampaigns. lab/docs/search.md has the figures of many.
 var (
-	seeds    = flag.Int("seeds", 1, "campaigns of each kind in TestCampaigns")
+	seeds    = flag.Int("seeds", 6, "campaigns of each kind in TestCampaigns")
 	first    = flag.Uint64("first", 0, "first seed in TestCampaigns")
 	budget   = flag.Duration("budget", 3*time.Minute, "budget of a campaign in TestCampaigns")
 	versus   = flag.String("strategy", plan.Colocation, "strategy in TestCampaigns")
@@ -42,9 +42,9 @@ func run(t *testing.T, name string, c searchtest.Company, b search.Budget) (*pla
 
 // figures are the answers of campaigns, relative to the best scale of any candidate on the axis.
 type figures struct {
-	ratios                              []float64 // of the stated scales
-	answered, good, carries, infeasible int       // campaigns; carries: whose configuration is within 5 %
-	trials                              int
+	ratios                     []float64
+	answered, good, infeasible int
+	trials                     int
 }
 
 func (f *figures) add(c searchtest.Company, p *plan.Plan, s search.Settings, events []search.Event) string {
@@ -62,17 +62,14 @@ func (f *figures) add(c searchtest.Company, p *plan.Plan, s search.Settings, eve
 	if ratio >= 0.98 {
 		f.good++
 	}
-	if carries >= 0.95*best {
-		f.carries++
-	}
 	if scale > 1.02*carries {
 		f.infeasible++
 	}
 	return fmt.Sprintf("%d trials, %s at %.3f, which carries %.3f; the best is %.3f", len(events), answer.Candidate, scale, carries, best)
 }
 
-// Most configurations carry nearly as much as the best one. In three minutes less is stated of them, since only what
-// is sure is: a tenth less at most. docs/design/search.md has the figures of many campaigns, and of the other strategies.
+// Most answers are within 5 % of the best level of the axis. One campaign tells too little. docs/design/search.md has the
+// figures of many campaigns, and of the other strategies.
 func TestCampaigns(t *testing.T) {
 	t.Parallel()
 	kinds := []struct {
@@ -102,14 +99,14 @@ func TestCampaigns(t *testing.T) {
 			slices.Sort(f.ratios)
 			near := 0
 			for _, r := range f.ratios {
-				if r >= 0.9 {
+				if r >= 0.95 {
 					near++
 				}
 			}
-			t.Logf("%s, %s, %v: of %d campaigns %d have an answer, %d at the best level, %d within 10 %%, %d configurations within 5 %%, %d infeasible by more than 2 %%; median %.3f, tenth %.3f, least %.3f, %d trials in the mean",
-				name, *versus, *budget, *seeds, f.answered, f.good, near, f.carries, f.infeasible, f.ratios[len(f.ratios)/2], f.ratios[len(f.ratios)/10], f.ratios[0], f.trials / *seeds)
-			if !*tolerant && (2*f.carries < *seeds || 2*near < *seeds || f.infeasible > *seeds/10) {
-				t.Errorf("of %d answers, %d configurations are within 5 %% and %d scales within 10 %%, and %d are infeasible", *seeds, f.carries, near, f.infeasible)
+			t.Logf("%s, %s, %v: of %d campaigns %d have an answer, %d at the best level, %d within 5 %%, %d infeasible by more than 2 %%; median %.3f, tenth %.3f, least %.3f, %d trials in the mean",
+				name, *versus, *budget, *seeds, f.answered, f.good, near, f.infeasible, f.ratios[len(f.ratios)/2], f.ratios[len(f.ratios)/10], f.ratios[0], f.trials / *seeds)
+			if !*tolerant && (2*near < *seeds || f.infeasible > *seeds/10) {
+				t.Errorf("%d of %d answers are within 5 %%, %d are infeasible", near, *seeds, f.infeasible)
 			}
 		})
 	}
