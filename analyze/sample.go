@@ -2,7 +2,6 @@ package analyze
 
 import (
 	"slices"
-	"time"
 
 	"tuner/measure"
 	"tuner/search"
@@ -32,13 +31,8 @@ func newSample(parts []measure.Measurement, load measure.Load, goal search.Goal,
 		s.LaunchTime = max(s.LaunchTime, p.Times.Launch)
 	}
 	withMemory(values, memory)
-	var server measure.ServerStats
-	var busy time.Duration
 	for _, w := range pooled.Windows {
 		s.Requests += w.Requests
-		server.Inferences += w.Server.Inferences
-		server.Executions += w.Server.Executions
-		busy += w.Server.InstanceTime()
 	}
 	for _, w := range pooled.Whole().Windows {
 		s.WindowTime += w.Duration
@@ -46,10 +40,7 @@ func newSample(parts []measure.Measurement, load measure.Load, goal search.Goal,
 			s.Disturbed++
 		}
 	}
-	s.MeanBatch = server.MeanBatch()
-	if server.Executions > 0 {
-		s.BatchTime = busy.Seconds() / float64(server.Executions)
-	}
+	s.MeanBatch, s.BatchTime = pooled.Batches()
 	return s
 }
 

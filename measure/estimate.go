@@ -333,6 +333,19 @@ func (m Measurement) latencies() latencies {
 	return latencies{parts, Merge(parts...)}
 }
 
+// Batches returns the mean size of the executed batches, and the mean time of one in its instance in seconds.
+// Both are 0 if nothing was executed, or the server does not tell.
+func (m Measurement) Batches() (size, seconds float64) {
+	var all ServerStats
+	var busy time.Duration
+	for _, w := range m.Windows {
+		all.Inferences += w.Server.Inferences
+		all.Executions += w.Server.Executions
+		busy += w.Server.InstanceTime()
+	}
+	return all.MeanBatch(), busy.Seconds() / float64(max(all.Executions, 1))
+}
+
 // batchRequests returns the mean number of requests in an executed batch, at least 1.
 func (m Measurement) batchRequests() float64 {
 	var requests, executions int

@@ -187,7 +187,7 @@ func (f *fitter) ofBatches(p result.Point, r queuesim.Result) float64 {
 		return f.ofLatencies(p, r)
 	}
 	full := func(batch float64) float64 { return f.Curve.MeanTime(batch, f.Batcher.Instances, f.Batcher.Instances) }
-	return seconds / full(mean) / (r.Busy * r.MeanBatch / r.Throughput / full(r.MeanBatch)) // Little's law for the instances
+	return seconds / full(mean) / (r.BatchTime() / full(r.MeanBatch))
 }
 
 // ofLatencies returns the ratio of the measured mean latency to the simulated one.

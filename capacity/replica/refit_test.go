@@ -23,7 +23,7 @@ func TestRefitServesAsShown(t *testing.T) {
 	var shown []Shown
 	for _, k := range x.Checks {
 		s := queuesim.Simulate(batcher, slow, k.Load, queuesim.Options{Requests: 50_000, Seed: 4})
-		shown = append(shown, Shown{Load: k.Load, Mean: s.Mean, P99: s.P99, MeanBatch: s.MeanBatch, BatchTime: s.Busy * s.MeanBatch / s.Throughput})
+		shown = append(shown, Shown{Load: k.Load, Mean: s.Mean, P99: s.P99, MeanBatch: s.MeanBatch, BatchTime: s.BatchTime()})
 	}
 	here := x.Refit(shown, 2, 1, 1)
 	if ratio := x.Capacity / here.Capacity; math.Abs(ratio/4-1) > 0.05 {
@@ -77,7 +77,7 @@ func TestTimesAreThoseOfBatches(t *testing.T) {
 		for _, clients := range []int{1, 6, 16} {
 			l := measure.Load{Concurrency: clients, BatchSize: 1}
 			s := queuesim.Simulate(b, slow, l, queuesim.Options{Requests: 20_000, Seed: 4})
-			shown = append(shown, Shown{Load: l, Mean: s.Mean, P99: s.P99, MeanBatch: s.MeanBatch, BatchTime: s.Busy * s.MeanBatch / s.Throughput})
+			shown = append(shown, Shown{Load: l, Mean: s.Mean, P99: s.P99, MeanBatch: s.MeanBatch, BatchTime: s.BatchTime()})
 		}
 		here := planned.Refit(shown, 2, 1, 1)
 		for i, size := range slow.Sizes {

@@ -38,7 +38,7 @@ func measuredOf(truth queuesim.ServiceCurve, batcher queuesim.Batcher, config st
 			measure.Throughput: {Value: r.Throughput}, measure.LatencyAvg: {Value: r.Mean}, measure.LatencyP99: {Value: r.P99},
 			measure.QueueTime: {Value: r.Queue}, measure.ComputeInfer: {Value: r.Mean - r.Queue - truth.Overhead}, measure.CPU: {Value: 1 + float64(n)/100},
 		}
-		c.Points = append(c.Points, result.Point{Load: load, Sample: result.Sample{Values: values, MeanBatch: r.MeanBatch, BatchTime: r.Busy * r.MeanBatch / r.Throughput, Launch: 1.5}})
+		c.Points = append(c.Points, result.Point{Load: load, Sample: result.Sample{Values: values, MeanBatch: r.MeanBatch, BatchTime: r.BatchTime(), Launch: 1.5}})
 	}
 	best := c.Points[len(c.Points)-1].Load
 	c.BestLoad = &best

@@ -83,9 +83,10 @@ const (
 func (f *fleet) between(from, until int) replica.Replica {
 	shown := make([]replica.Shown, len(f.speeds))
 	for i, s := range f.speeds {
-		latencies := measure.Measurement{Windows: s.windows[from:until]}.Latencies()
+		m := measure.Measurement{Windows: s.windows[from:until]}
+		latencies := m.Latencies()
 		shown[i] = replica.Shown{Load: s.load, Mean: latencies.Mean().Seconds(), P99: latencies.Quantile(0.99).Seconds()}
-		shown[i].MeanBatch, shown[i].BatchTime = batches(s.windows[from:until])
+		shown[i].MeanBatch, shown[i].BatchTime = m.Batches()
 	}
 	return f.planned.Refit(shown, f.options.Cores, f.options.Threads, f.seed)
 }
@@ -119,17 +120,6 @@ func clients(windows []measure.Window) (cpu, requests, seconds float64) {
 		cpu, requests, seconds = cpu+w.ClientCPU.Seconds(), requests+float64(w.Requests), seconds+w.Duration.Seconds()
 	}
 	return cpu, requests, seconds
-}
-
-// batches returns the mean size of the batches of windows, and their mean time in an instance in s; 0: unknown.
-func batches(windows []measure.Window) (size, seconds float64) {
-	inferences, executions := 0, 0
-	for _, w := range windows {
-		inferences, executions = inferences+w.Server.Inferences, executions+w.Server.Executions
-		seconds += w.Server.InstanceTime().Seconds()
-	}
-	n := float64(max(executions, 1))
-	return float64(inferences) / n, seconds / n
 }
 
 // edges has what was read at the edges of windows.

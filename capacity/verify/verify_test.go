@@ -451,7 +451,7 @@ func TestEdgesShowBatches(t *testing.T) {
 			}
 		}
 		windows := e.fill(make([]measure.Window, 3))
-		size, seconds := batches(windows)
+		size, seconds := measure.Measurement{Windows: windows}.Batches()
 		if isRead := control != nil; isRead != (size == 2 && math.Abs(seconds-0.02) < 1e-9) || isRead != (windows[2].Server.Executions == 10) {
 			t.Errorf("statistics %t: batches of %g in %g s, %+v", isRead, size, seconds, windows[2].Server)
 		}

@@ -72,6 +72,9 @@ func Simulate(b Batcher, c ServiceCurve, load measure.Load, o Options) Result {
 // queue, and in a closed one all clients send at once.
 func warmUp(requests, clients int) int { return max(requests/4, 2*clients) }
 
+// BatchTime returns the mean time in s of a batch in its instance, by Little's law for the instances.
+func (r Result) BatchTime() float64 { return r.Busy * r.MeanBatch / r.Throughput }
+
 // Quantile returns a percentile of the latency in s, by its quantile (0..1). Between the percentiles of
 // the result, and beyond, it is linear in −ln(1−q), like an exponential tail.
 func (r Result) Quantile(q float64) float64 {
