@@ -6,13 +6,19 @@ import (
 	"tuner/engine"
 	"tuner/engine/fault"
 	"tuner/engine/hostpolicy"
+	"tuner/internal/hostinfo"
 	"tuner/model/modelconfig"
 	"tuner/ort/provider"
 )
 
 // deviceOf returns where an instance's session is made, on the calling thread.
+//
+// A default number of threads is bound by ONNX Runtime, one to each core of the machine. Where the process is kept to some
+// of the cores, such as by taskset, its threads would leave them and disturb others. So they are as many as the
+// cores that it may use.
 func deviceOf(in engine.Instance) modelconfig.Device {
-	return modelconfig.Device{OnGPU: in.OnGPU, GPU: in.GPU, Cores: hostpolicy.Cores(), Bound: !in.Policy.IsAny()}
+	cores := hostpolicy.Cores()
+	return modelconfig.Device{OnGPU: in.OnGPU, GPU: in.GPU, Cores: cores, Bound: !in.Policy.IsAny() || cores < hostinfo.Online()}
 }
 
 // checkPlugIn refuses the accelerator of a plug-in provider that is missing, with the reason.

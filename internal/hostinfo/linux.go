@@ -32,18 +32,33 @@ func readAffinityOf(root fs.FS, process string) ([]int, error) {
 	if err != nil {
 		return nil, err
 	}
-	text, err := fs.ReadFile(root, "sys/devices/system/cpu/online")
+	online, err := readOnline(root)
 	if errors.Is(err, fs.ErrNotExist) {
 		return allowed, nil
 	}
-	if err != nil {
-		return nil, err
-	}
-	online, err := parseCPUList(string(text))
 	if err != nil || len(allowed) <= len(online) { // containers may renumber online processors (lxcfs)
 		return allowed, err
 	}
 	return slices.DeleteFunc(allowed, func(cpu int) bool { return !slices.Contains(online, cpu) }), nil
+}
+
+// readOnline returns the processors of the machine that are switched on.
+func readOnline(root fs.FS) ([]int, error) {
+	text, err := fs.ReadFile(root, "sys/devices/system/cpu/online")
+	if err != nil {
+		return nil, err
+	}
+	return parseCPUList(string(text))
+}
+
+// Online returns the number of processors of the machine that are switched on; 0: unknown. The process may be
+// kept to fewer.
+func Online() int {
+	list, err := readOnline(os.DirFS("/"))
+	if err != nil {
+		return 0 // no Linux, or a container hides it
+	}
+	return len(list)
 }
 
 // statusField returns the text after "name:" in /proc/PID/status, "" if it is missing.

@@ -15,7 +15,8 @@ type Device struct {
 	OnGPU bool
 	GPU   int // its number
 	Cores int // cores that the process, or the session by its host policy, may use
-	// Bound: a host policy limits the cores; without it, threads use all cores of the machine
+	// Bound: a host policy, or what started the process, limits the cores; without it, threads use all cores of the
+	// machine
 	Bound bool
 }
 
