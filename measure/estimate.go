@@ -2,6 +2,7 @@ package measure
 
 import (
 	"cmp"
+	"maps"
 	"math"
 	"slices"
 	"time"
@@ -344,6 +345,28 @@ func (m Measurement) Batches() (size, seconds float64) {
 		busy += w.Server.InstanceTime()
 	}
 	return all.MeanBatch(), busy.Seconds() / float64(max(all.Executions, 1))
+}
+
+// BatchTimes lists the times of the executed batches by their size, ascending. Of the time for inputs and outputs,
+// which the server does not tell by size, each has the same share. It is empty if the server tells none.
+func (m Measurement) BatchTimes() []BatchTime {
+	infer, executions := map[int]time.Duration{}, map[int]int{}
+	var busy, all time.Duration
+	for _, w := range m.Windows {
+		busy += w.Server.InstanceTime()
+		for _, b := range w.Server.Batches {
+			infer[b.Size] += b.ComputeInfer
+			executions[b.Size] += b.Executions
+			all += b.ComputeInfer
+		}
+	}
+	var list []BatchTime
+	for _, size := range slices.Sorted(maps.Keys(infer)) {
+		if n := executions[size]; n > 0 && infer[size] > 0 {
+			list = append(list, BatchTime{size, n, infer[size].Seconds() / float64(n) * busy.Seconds() / all.Seconds()})
+		}
+	}
+	return list
 }
 
 // batchRequests returns the mean number of requests in an executed batch, at least 1.

@@ -169,6 +169,13 @@ type BatchStat struct {
 	ComputeInfer time.Duration `json:"compute_infer"` // summed over these executions
 }
 
+// BatchTime is the mean time of the executed batches of a size in their instance.
+type BatchTime struct {
+	Size       int     `json:"size" jsonschema:"minimum=1"`             // inferences in the batch
+	Executions int     `json:"executions" jsonschema:"minimum=1"`       // number of executions with this size
+	Seconds    float64 `json:"seconds" jsonschema:"exclusiveMinimum=0"` // mean time of one in its instance
+}
+
 // MeanBatch returns the mean executed batch size. It is 0 if nothing was executed.
 func (s ServerStats) MeanBatch() float64 {
 	if s.Executions == 0 {

@@ -1,6 +1,10 @@
 package queuesim
 
-import "slices"
+import (
+	"slices"
+
+	"tuner/measure"
+)
 
 // ServiceCurve is the time of a batch on the instances of one pool, as service trials measured it.
 // All times are positive.
@@ -20,7 +24,8 @@ type ServiceCurve struct {
 	// Spread: standard deviation of the logarithm of a batch's time, from batch to batch; not 0 for
 	// a real server
 	Spread   float64
-	Overhead float64 // s per request outside queue and instance, alone on the machine: client, wire, front end
+	Speed    measure.Speed // of the machine; the zero value: the times are those of any instant
+	Overhead float64       // s per request outside queue and instance, alone on the machine: client, wire, front end
 
 	// These compete with the instances for the processors if clients and front end are on the same
 	// machine.

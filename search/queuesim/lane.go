@@ -33,6 +33,7 @@ type lane struct {
 	tally    tally
 
 	arrivals, service, mixing random
+	speed                     speed
 
 	kinds   func() int                    // for tests: kind of the next request; nil: by the shares
 	factor  func() float64                // for tests: ratio of an execution's time to the curve's; nil: log-normal
@@ -115,6 +116,7 @@ func (l *lane) reset(b Batcher, c ServiceCurve, seed uint64) {
 	l.arrivals.seed(seed, 0)
 	l.service.seed(seed, 1)
 	l.mixing.seed(seed, 2)
+	l.speed.reset(c.Speed, seed)
 }
 
 type event int
@@ -163,6 +165,7 @@ func (l *lane) handle(what event, i int) {
 	case sending:
 		l.send()
 	case passing:
+		l.path.slowness = l.speed.slowness(l.now)
 		r, work := l.path.pop(l.now)
 		r.kind = l.kind()
 		l.tally.pathed(work)
@@ -179,6 +182,7 @@ func (l *lane) handle(what event, i int) {
 func (l *lane) send() {
 	a := l.due.pop()
 	if l.path.cost > 0 {
+		l.path.slowness = l.speed.slowness(l.now)
 		l.path.push(a, l.now)
 	} else {
 		for range a.requests {
@@ -247,7 +251,7 @@ func (l *lane) dispatch() {
 		}
 		b := l.batcher.take(l.now)
 		l.returns.Take()
-		factor, full := l.draw(), l.timesOf(b)
+		factor, full := l.draw()*l.speed.slowness(l.now), l.timesOf(b)
 		l.running = append(l.running, execution{batch: b, begin: l.now, left: 1, alone: factor * full.alone, crowded: factor * full.crowded})
 	}
 }

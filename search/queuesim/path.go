@@ -21,6 +21,8 @@ type path struct {
 	cores   float64
 	threads float64 // of an instance
 	spread  float64 // ServiceCurve.PathSpread
+	// slowness is the factor by which requests that are sent now take longer
+	slowness float64
 
 	requests int     // on the path
 	inFlight int     // sent and not answered
@@ -88,7 +90,7 @@ func (p *passers) Pop() any {
 func (p *path) reset(c ServiceCurve, seed uint64) {
 	p.waiting.reset()
 	*p = path{
-		cost: c.Path, wake: max(0, c.Overhead-c.Path), cores: float64(max(c.Cores, 1)), threads: float64(c.Threads), spread: c.PathSpread,
+		cost: c.Path, wake: max(0, c.Overhead-c.Path), cores: float64(max(c.Cores, 1)), threads: float64(c.Threads), spread: c.PathSpread, slowness: 1,
 		waiting: p.waiting, passers: p.passers[:0], numbers: p.numbers, ends: math.Inf(1),
 	}
 	if p.spread > 0 {
@@ -121,7 +123,9 @@ func (p *path) begin() {
 }
 
 // work returns the processor time in seconds of the next request.
-func (p *path) work() float64 { return p.cost + p.wake/float64(max(p.inFlight, 1)) }
+func (p *path) work() float64 {
+	return p.slowness * (p.cost + p.wake/float64(max(p.inFlight, 1)))
+}
 
 // pop removes the request that has passed now, and returns it with its processor time in seconds.
 func (p *path) pop(now float64) (r request, work float64) {
