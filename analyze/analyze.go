@@ -90,7 +90,7 @@ func analyzed(c Campaign, o Options, goal search.Goal) (Result, error) {
 	r.Tried, r.Failed = len(configs), len(r.Failures)
 	known := strategy.plan.Posterior()
 	v := viewOf(strategy.plan, known, at, c.Header.Finals != nil)
-	r.Verdict, r.Withheld = v.verdict, newWithheld(space, events)
+	r.Verdict, r.Withheld, r.Speed = v.verdict, newWithheld(space, events), newSpeed(events)
 	r.Decide = func(constraints []search.Constraint) verdict.Verdict {
 		other := goal
 		other.Constraints = constraints

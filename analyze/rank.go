@@ -135,14 +135,8 @@ func (w view) ranked(c Config, x verdict.Choice, isHere bool) Config {
 
 // pointOf replaces the figures of a point's own windows by the estimate from all trials.
 func pointOf(p Point, x verdict.Choice) Point {
-	values := make(map[measure.Metric]measure.Estimate, len(p.Values))
-	for metric, e := range p.Values {
-		values[metric] = e
-	}
-	for metric, e := range x.Values {
-		values[metric] = e
-	}
-	p.Values, p.Misses, p.Chances = values, x.Misses, nil
+	p.Sample = p.movedWith(x.Values, p.Load)
+	p.Misses, p.Chances = x.Misses, nil
 	p.Score = scoreEstimate(x.Score)
 	for _, l := range x.Limits {
 		p.Chances = append(p.Chances, Chance{l.Constraint, l.Probability, l.IsUnknown()})

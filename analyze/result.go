@@ -60,6 +60,7 @@ type Result struct {
 	Course   []CourseStep  // the trials in order of time
 	Folds    []search.Fold // combinations that were not tried, with reasons
 	Withheld Withheld      // CPU time that others took
+	Speed    measure.Speed // of the machine in closed loops
 	Accuracy spec.Accuracy // how variants were compared with the original; Header.Variants has the outcome
 	// Assigned lists the model's nodes that an execution provider took, as text for people.
 	Assigned map[string]string
@@ -266,8 +267,9 @@ type Sample struct {
 	WindowTime time.Duration // length of the windows together
 	Requests   int           // completed without errors
 	Errors     int
-	MeanBatch  float64 // mean size of executed batches; 0 unknown
-	BatchTime  float64 // s, mean time of an executed batch in its instance; 0 unknown
+	MeanBatch  float64             // mean size of executed batches; 0 unknown
+	BatchTime  float64             // s, mean time of an executed batch in its instance; 0 unknown
+	Batches    []measure.BatchTime // by size; empty: unknown
 	Flags      []measure.Flag
 	Disturbed  int                 // windows with a flag of the machine (measure.Flag.IsOfMachine)
 	GPUs       []measure.GPUWindow // figures of each GPU; empty without GPUs

@@ -41,6 +41,7 @@ func newSample(parts []measure.Measurement, load measure.Load, goal search.Goal,
 		}
 	}
 	s.MeanBatch, s.BatchTime = pooled.Batches()
+	s.Batches = pooled.BatchTimes()
 	return s
 }
 

@@ -49,5 +49,16 @@ func newWithheld(space search.Space, events []search.Event) Withheld {
 	return w
 }
 
+// newSpeed learns the machine's speed from the trials in closed loops.
+func newSpeed(events []search.Event) measure.Speed {
+	var loops [][]measure.Window
+	for _, e := range events {
+		if e.Trial.Load.Concurrency > 0 && e.Measurement.Failure == nil {
+			loops = append(loops, e.Measurement.Windows)
+		}
+	}
+	return measure.SpeedOf(loops)
+}
+
 // Text returns a sentence for people; "" if others took almost nothing.
 func (w Withheld) Text() string { return w.Sentence("figures are corrected to the average") }

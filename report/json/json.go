@@ -119,6 +119,9 @@ func newResult(r analyze.Result) result.Result {
 	if r.Recorded == "" {
 		ending, account, origin := result.Ending(r.Ending), newAccount(r.Account), newOrigin(r)
 		d.Withheld = newWithheld(r.Withheld)
+		if r.Speed != (measure.Speed{}) {
+			d.Speed = &measure.Speed{Deviation: figures.Significant(r.Speed.Deviation), Time: figures.Significant(r.Speed.Time)}
+		}
 		d.Windows, d.Ending, d.Time, d.Origin = &r.Windows, &ending, &account, &origin
 	}
 	for _, m := range r.Stages {
@@ -206,10 +209,18 @@ func newSetup(s analyze.Setup) result.Setup {
 	return j
 }
 
+func newBatches(list []measure.BatchTime) []measure.BatchTime {
+	list = slices.Clone(list)
+	for i := range list {
+		list[i].Seconds = figures.Significant(list[i].Seconds)
+	}
+	return list
+}
+
 func newSample(s analyze.Sample) result.Sample {
 	j := result.Sample{
 		Satisfies: len(s.Misses) == 0, Values: map[measure.Metric]result.Estimate{},
-		Launch: s.LaunchTime.Round(time.Millisecond).Seconds(), MeanBatch: math.Round(s.MeanBatch*1000) / 1000, BatchTime: figures.Significant(s.BatchTime), Flags: s.Flags, GPUs: s.GPUs,
+		Launch: s.LaunchTime.Round(time.Millisecond).Seconds(), MeanBatch: math.Round(s.MeanBatch*1000) / 1000, BatchTime: figures.Significant(s.BatchTime), Batches: newBatches(s.Batches), Flags: s.Flags, GPUs: s.GPUs,
 		Misses: missTexts(s.Misses),
 	}
 	if s.Windows > 0 {

@@ -97,11 +97,13 @@ type Result struct {
 	ServiceTrials int `json:"service_trials,omitempty" jsonschema:"minimum=0"`
 	// earlier campaigns that the search learned from; no figure here includes them
 	Earlier []Earlier `json:"earlier,omitempty"`
-	// CPU time that others took from the configurations; measured figures are not corrected for it;
-	// absent if others took none
+	// CPU time that others took from the configurations; figures are corrected to its mean; absent if others took
+	// none
 	Withheld *Withheld `json:"withheld,omitempty"`
-	Ending   *Ending   `json:"ending,omitempty"` // how the campaign ended; absent in an import
-	Time     *Account  `json:"time,omitempty"`   // where the campaign's time went; absent in an import
+	// how the machine's speed varies within seconds; absent if it is unknown or constant
+	Speed  *measure.Speed `json:"speed,omitempty"`
+	Ending *Ending        `json:"ending,omitempty"` // how the campaign ended; absent in an import
+	Time   *Account       `json:"time,omitempty"`   // where the campaign's time went; absent in an import
 	// steps of `tuner run`; absent if the campaign was run by itself
 	Steps  []Step  `json:"steps,omitempty"`
 	Origin *Origin `json:"origin,omitempty"` // everything that is needed to reproduce the result; absent in an import
@@ -307,8 +309,9 @@ type Sample struct {
 	MeanBatch float64 `json:"mean_batch,omitempty" jsonschema:"minimum=0"` // mean size of the batches that the server executed
 	// mean time of these batches in an instance, in seconds
 	BatchTime float64             `json:"batch_time,omitempty" jsonschema:"minimum=0"`
-	Flags     []measure.Flag      `json:"flags,omitempty"` // reasons to trust the figures less
-	GPUs      []measure.GPUWindow `json:"gpus,omitempty"`  // what each GPU did
+	Batches   []measure.BatchTime `json:"batches,omitempty"` // the same by size
+	Flags     []measure.Flag      `json:"flags,omitempty"`   // reasons to trust the figures less
+	GPUs      []measure.GPUWindow `json:"gpus,omitempty"`    // what each GPU did
 }
 
 // Chance is the probability that a constraint holds.
