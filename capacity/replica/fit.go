@@ -11,7 +11,10 @@ import (
 // Constants of the fit.
 const (
 	fitRequests = 1500 // of each simulation; the 99th percentile then has 15 above it
-	fitRounds   = 3    // of scaling the times
+	// checkRequests are those of a simulation that the user is told of. A service that answers 200 a second is then
+	// simulated for 100 s, which are as many as the machine's speed needs to be forgotten 70 times
+	checkRequests = 20000
+	fitRounds     = 3 // of scaling the times
 	// saturation is the number of requests in flight for each inference that can be in instances,
 	// with which a closed loop shows the capacity
 	saturation        = 4
@@ -56,8 +59,14 @@ type fitter struct {
 }
 
 // fit scales the times of batches until they are those that the server showed, and the path until the mean
-// latencies are. It takes the spread whose 99th percentiles are the nearest. Then it computes the capacity.
-func (x *Replica) fit(points []result.Point, seed uint64) {
+// latencies are. It takes the spread whose 99th percentiles are the nearest. Then it computes the capacity, and
+// checks some of the points.
+//
+// All that is fitted are means over windows and percentiles of closed loops, in which requests wait for each other. They
+// hardly change with how long the machine keeps its speed. So the speed is constant meanwhile, and is then taken off the spread.
+func (x *Replica) fit(points, checks []result.Point, seed uint64) {
+	speed := x.Curve.Speed
+	x.Curve.Speed = measure.Speed{}
 	if x.Curve.Spread == 0 {
 		x.Curve.Spread = spreads(false)[2]
 	}
@@ -66,11 +75,13 @@ func (x *Replica) fit(points []result.Point, seed uint64) {
 	f.rescale()
 	x.setSpread(f.bestSpread())
 	f.rescale()
-	for _, p := range points {
-		x.Checks = append(x.Checks, Check{Load: p.Load, Measured: p.Values[measure.LatencyP99].Value, Simulated: f.simulate(p).P99})
-	}
 	x.Capacity = f.saturated()
 	x.Usage = f.usage()
+	x.Curve.Speed = speed
+	x.setSpread(math.Sqrt(max(x.Curve.Spread*x.Curve.Spread-speed.Deviation*speed.Deviation, spreads(false)[0]*spreads(false)[0])))
+	for _, p := range checks {
+		x.Checks = append(x.Checks, Check{Load: p.Load, Measured: p.Values[measure.LatencyP99].Value, Simulated: f.simulate(p, checkRequests).P99})
+	}
 }
 
 // bestSpread returns the spread whose simulated 99th percentiles are the nearest to the measured ones: the best of
@@ -83,7 +94,7 @@ func (f *fitter) bestSpread() float64 {
 		miss := 0.0
 		for _, p := range f.points {
 			if p99 := p.Values[measure.LatencyP99].Value; p99 > 0 {
-				miss += math.Abs(math.Log(f.simulate(p).P99 / p99))
+				miss += math.Abs(math.Log(f.simulate(p, fitRequests).P99 / p99))
 			}
 		}
 		if miss < least {
@@ -111,10 +122,10 @@ func (x *Replica) setSpread(spread float64) {
 	}
 }
 
-func (f *fitter) simulate(p result.Point) queuesim.Result {
+func (f *fitter) simulate(p result.Point, requests int) queuesim.Result {
 	load := p.Load
 	load.BatchSize = f.Rows
-	return f.simulator.Simulate(f.Batcher, f.Curve, load, queuesim.Options{Requests: fitRequests, Seed: f.seed})
+	return f.simulator.Simulate(f.Batcher, f.Curve, load, queuesim.Options{Requests: requests, Seed: f.seed})
 }
 
 // rescale scales the times until the simulated batches take as long as the measured ones, and the path until
@@ -140,7 +151,7 @@ func (f *fitter) rescale() {
 		f.Curve.Path = f.path * f.measured.Path
 		if low != nil {
 			least, most := f.Curve.Path, mostScale*max(f.measured.Overhead, f.measured.Path)
-			missing := low.Values[measure.LatencyAvg].Value - f.simulate(*low).Mean
+			missing := low.Values[measure.LatencyAvg].Value - f.simulate(*low, fitRequests).Mean
 			f.Curve.Overhead = max(least, min(f.Curve.Overhead+missing, most))
 		}
 	}
@@ -172,7 +183,7 @@ func (f *fitter) lone() *result.Point {
 func (f *fitter) ratio(points []result.Point, of func(result.Point, queuesim.Result) float64) float64 {
 	sum, n := 0.0, 0.0
 	for _, p := range points {
-		if ratio := of(p, f.simulate(p)); ratio > 0 && !math.IsInf(ratio, 0) {
+		if ratio := of(p, f.simulate(p, fitRequests)); ratio > 0 && !math.IsInf(ratio, 0) {
 			sum, n = sum+math.Log(ratio), n+1
 		}
 	}
@@ -215,7 +226,7 @@ func (f *fitter) usage() (list []Usage) {
 	for _, p := range f.points {
 		if c := p.Values[measure.CPU].Value; c > 0 {
 			cores += c
-			worked += f.worked(f.simulate(p))
+			worked += f.worked(f.simulate(p, fitRequests))
 		}
 	}
 	if cores == 0 || worked == 0 {

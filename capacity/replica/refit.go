@@ -16,6 +16,7 @@ type Shown struct {
 
 	MeanBatch float64 // mean size
 	BatchTime float64 // s, mean time in an instance
+	Batches   []measure.BatchTime
 }
 
 // Refit returns the replica as a server on another machine has shown it, under loads that ascend. It is fitted to them
@@ -26,11 +27,12 @@ func (x Replica) Refit(shown []Shown, cores, threads int, seed uint64) Replica {
 	points := make([]result.Point, len(shown))
 	for i, s := range shown {
 		values := map[measure.Metric]result.Estimate{measure.LatencyAvg: {Value: s.Mean}, measure.LatencyP99: {Value: s.P99}}
-		points[i] = result.Point{Load: s.Load, Sample: result.Sample{Values: values, MeanBatch: s.MeanBatch, BatchTime: s.BatchTime}}
+		points[i] = result.Point{Load: s.Load, Sample: result.Sample{Values: values, MeanBatch: s.MeanBatch, BatchTime: s.BatchTime, Batches: s.Batches}}
 	}
 	f := fitter{Replica: &x, points: points, seed: seed}
 	x.Curve = slowed(x.Curve, f.ratio(points, f.ofLatencies)) // the fit corrects what machines of one speed differ in
-	x.fit(points, seed)
+	x.Curve = shaped(x.Curve, points, x.Batcher)
+	x.fit(points, points, seed)
 	return x
 }
 

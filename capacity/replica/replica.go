@@ -54,9 +54,9 @@ type Check struct {
 	Simulated float64 // s
 }
 
-// usedPoints is the number of measured loads that a simulation follows: the lowest, the best and the
+// checked is the number of measured loads that the simulation is compared with: the lowest, the best and the
 // highest say where it bends.
-const usedPoints = 3
+const checked = 3
 
 // Of makes the replica of a configuration. machine is the result's; seed is of the simulations. It
 // returns an error for a configuration whose figures do not say how long a batch takes.
@@ -82,7 +82,7 @@ func Of(kind string, r result.Result, c result.Configuration, seed uint64) (Repl
 	if x.Rows > x.Batcher.MaxBatch {
 		return Replica{}, fmt.Errorf("%s takes %d inferences at once, and its requests have %d", c.Name, x.Batcher.MaxBatch, x.Rows)
 	}
-	points := chosen(c.Points, x.Rows, c.BestLoad)
+	points := usable(c.Points, x.Rows)
 	if x.Curve, err = curveOf(r, c, x.Batcher, points); err != nil {
 		return Replica{}, err
 	}
@@ -95,7 +95,11 @@ func Of(kind string, r result.Result, c result.Configuration, seed uint64) (Repl
 	x.Curve.Cores = int(math.Ceil(x.Cores))
 	x.Curve.Threads = Threads(c.Setup, x.Curve.Cores)
 	x.Curve.Path = pathWithin(x.Curve.Overhead, pathOf(r, x.Curve.Cores))
-	x.fit(points, seed)
+	if r.Speed != nil {
+		x.Curve.Speed = *r.Speed
+	}
+	x.Curve = shaped(x.Curve, points, x.Batcher)
+	x.fit(points, chosen(points, c.BestLoad), seed)
 	return x, nil
 }
 
@@ -122,15 +126,20 @@ func longestLaunch(c result.Configuration) (longest time.Duration) {
 	return longest
 }
 
-// chosen returns the points of a client batch that a simulation follows.
-func chosen(all []result.Point, rows int, best *measure.Load) (points []result.Point) {
+// usable returns the points of a client batch that have what a simulation is fitted to, by ascending load.
+func usable(all []result.Point, rows int) (points []result.Point) {
 	for _, p := range all {
 		if max(1, p.Load.BatchSize) == rows && p.Values[measure.LatencyAvg].Value > 0 && p.Values[measure.Throughput].Value > 0 {
 			points = append(points, p)
 		}
 	}
 	slices.SortStableFunc(points, func(a, b result.Point) int { return cmp.Compare(a.Load.Level(), b.Load.Level()) })
-	if len(points) <= usedPoints {
+	return points
+}
+
+// chosen returns the points that the simulation is compared with.
+func chosen(points []result.Point, best *measure.Load) []result.Point {
+	if len(points) <= checked {
 		return points
 	}
 	at := len(points) / 2

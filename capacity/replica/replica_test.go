@@ -199,7 +199,7 @@ func TestBoundsOfAPath(t *testing.T) {
 		if got := f.saturated(); got > 1.02*most || got > 1.02*2/c.Alone[0] {
 			t.Errorf("%+v: %.0f requests/s, the processors allow %.0f", c, got, most)
 		}
-		idle := f.simulate(result.Point{Load: measure.Load{RequestRate: 1}}).P50
+		idle := f.simulate(result.Point{Load: measure.Load{RequestRate: 1}}, fitRequests).P50
 		if want := c.Alone[0] + c.Overhead; math.Abs(idle/want-1) > 0.02 {
 			t.Errorf("%+v: a lone request takes %.1f µs, want %.1f µs", c, 1e6*idle, 1e6*want)
 		}

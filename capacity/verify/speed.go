@@ -87,6 +87,7 @@ func (f *fleet) between(from, until int) replica.Replica {
 		latencies := m.Latencies()
 		shown[i] = replica.Shown{Load: s.load, Mean: latencies.Mean().Seconds(), P99: latencies.Quantile(0.99).Seconds()}
 		shown[i].MeanBatch, shown[i].BatchTime = m.Batches()
+		shown[i].Batches = m.BatchTimes()
 	}
 	return f.planned.Refit(shown, f.options.Cores, f.options.Threads, f.seed)
 }
