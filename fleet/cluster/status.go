@@ -22,7 +22,8 @@ type Objects struct {
 // Job has the fields of a Kubernetes Job that the status needs.
 type Job struct {
 	Metadata struct {
-		Name string `json:"name"`
+		Name      string `json:"name"`
+		Namespace string `json:"namespace"`
 	} `json:"metadata"`
 	Spec struct {
 		Suspend bool `json:"suspend"`

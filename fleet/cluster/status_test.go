@@ -28,6 +28,18 @@ func pod(index, more string) string {
 
 func list(items ...string) []byte { return []byte(`{"items": [` + strings.Join(items, ",") + `]}`) }
 
+// objectsOf reads jobs and pods, each as kubectl lists it.
+func objectsOf(t testing.TB, items ...string) (o Objects) {
+	t.Helper()
+	isPod := func(item string) bool { return strings.HasPrefix(item, `{"kind": "Pod"`) }
+	jobs, err := parseList[Job](list(slices.DeleteFunc(slices.Clone(items), isPod)...), "jobs")
+	pods, second := parseList[Pod](list(slices.DeleteFunc(items, func(item string) bool { return !isPod(item) })...), "pods")
+	if err := errors.Join(err, second); err != nil {
+		t.Fatal(err)
+	}
+	return Objects{jobs, pods}
+}
+
 func TestStatusOf(t *testing.T) {
 	t.Parallel()
 	p := fleet.Plan{Run: run, Parts: []fleet.Part{{Machine: "c7i", Items: []fleet.Item{{Model: "m", Repeat: 1}}}}}
@@ -35,11 +47,7 @@ func TestStatusOf(t *testing.T) {
 	now := time.Date(2026, 11, 27, 9, 0, 0, 0, time.UTC)
 	check := func(name string, want, reason string, delivered []record.Delivery, items ...string) {
 		t.Helper()
-		o, err := parseObjects(list(items...))
-		if err != nil {
-			t.Fatal(err)
-		}
-		got := StatusOf(p, o, delivered, now)
+		got := StatusOf(p, objectsOf(t, items...), delivered, now)
 		if len(got) != 1 || got[0].State != want || !strings.Contains(got[0].Reason, reason) || reason == "" && got[0].Reason != "" {
 			t.Errorf("%s: %+v, want %s: %s", name, got, want, reason)
 		}
@@ -93,6 +101,34 @@ func TestKubectl(t *testing.T) {
 	}
 	if _, err := (Kubectl{Program: "no-such-kubectl"}).Records(t.Context(), run); err == nil || !strings.Contains(err.Error(), "install kubectl") {
 		t.Errorf("%v", err)
+	}
+}
+
+// Pods come as the API server answers, from the namespace of the jobs. Without a job there are none to ask for.
+func TestObjectsOfARun(t *testing.T) {
+	t.Parallel()
+	program := filepath.Join(t.TempDir(), "kubectl")
+	script := `#!/bin/sh
+echo "$*" >> ` + program + `.log
+case "$*" in
+*"get jobs"*q3-1*) echo '{"items": [{"metadata": {"name": "q3-1-s1-c7i", "namespace": "tuning"}}]}' ;;
+*"--raw /api/v1/namespaces/tuning/pods?labelSelector=tuner.dev%2Frun%3Dq3-1") echo '{"items": [{"metadata": {"name": "p0"}}]}' ;;
+*) echo '{"items": []}' ;;
+esac
+`
+	if err := os.WriteFile(program, []byte(script), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	k := Kubectl{Program: program}
+	o, err := k.Objects(t.Context(), run)
+	if err != nil || len(o.Jobs) != 1 || len(o.Pods) != 1 || o.Pods[0].Metadata.Name != "p0" {
+		t.Errorf("%+v, %v", o, err)
+	}
+	if o, err := k.Objects(t.Context(), "other"); err != nil || len(o.Jobs)+len(o.Pods) != 0 {
+		t.Errorf("another run has %+v, %v", o, err)
+	}
+	if log, err := os.ReadFile(program + ".log"); err != nil || strings.Count(string(log), "\n") != 3 {
+		t.Errorf("%s, %v", log, err)
 	}
 }
 
@@ -161,15 +197,16 @@ func BenchmarkStatus(b *testing.B) {
 		table += segment.Metadata.Name + "   2   5m   " + segment.Metadata.Labels[record.LabelEnd] + "\n"
 	}
 	p := fleet.Plan{Run: run, Parts: []fleet.Part{part}}
-	objects, small, large := list(append(pods, `{"kind": "Job", "metadata": {"name": "q3-1-s1-c7i"}}`)...), list(results...), list(all...)
+	small, large, listed := list(results...), list(all...), list(pods...)
+	jobs := objectsOf(b, `{"kind": "Job", "metadata": {"name": "q3-1-s1-c7i"}}`).Jobs
 	states := func(b *testing.B, read func() ([]record.Delivery, error)) {
 		for b.Loop() {
-			o, err := parseObjects(objects)
+			pods, err := parseList[Pod](listed, "pods")
 			delivered, second := read()
 			if err := errors.Join(err, second); err != nil {
 				b.Fatal(err)
 			}
-			if got := StatusOf(p, o, delivered, time.Time{}); len(got) != campaigns || got[campaigns-1].State != StateDone || got[0].Bytes != size {
+			if got := StatusOf(p, Objects{jobs, pods}, delivered, time.Time{}); len(got) != campaigns || got[campaigns-1].State != StateDone || got[0].Bytes != size {
 				b.Fatalf("%+v", got[campaigns-1])
 			}
 		}
@@ -195,14 +232,15 @@ func BenchmarkStatus(b *testing.B) {
 }
 
 func FuzzParseObjects(f *testing.F) {
-	f.Add(list(pod("0", "}"), `{"kind": "Job"}`, `{"kind": "Node"}`))
+	f.Add(list(pod("0", "}"), `{"kind": "Job"}`))
 	f.Add([]byte(`{"items": [3]}`))
 	f.Fuzz(func(t *testing.T, text []byte) {
 		defer alloctest.Bound(t, 100*len(text))()
-		o, err := parseObjects(text)
-		if err == nil {
+		jobs, err := parseList[Job](text, "jobs")
+		pods, second := parseList[Pod](text, "pods")
+		if err == nil && second == nil {
 			p := fleet.Plan{Run: run, Parts: []fleet.Part{{Machine: "c7i", Items: []fleet.Item{{Model: "m", Repeat: 1}}}}}
-			if got := StatusOf(p, o, nil, time.Time{}); len(got) != 1 || got[0].State == "" {
+			if got := StatusOf(p, Objects{jobs, pods}, nil, time.Time{}); len(got) != 1 || got[0].State == "" {
 				t.Errorf("%+v", got)
 			}
 		}
