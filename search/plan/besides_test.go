@@ -10,8 +10,8 @@ import (
 	"tuner/search"
 )
 
-// Of several models, the finals consider both neighbours of an answer's scale, as far as there are any. All that they
-// consider are levels of the axis.
+// Of several models, the finals consider all scales near an answer's: both neighbours, as far as there are any, and
+// whatever is within a tenth. All that they consider are levels of the axis.
 func TestNeighbouringScalesAreConsidered(t *testing.T) {
 	t.Parallel()
 	mix, err := measure.NewMix(measure.Part{Model: "a", RequestRate: 1, BatchSize: 1}, measure.Part{Model: "b", RequestRate: 2, BatchSize: 1})
@@ -28,8 +28,9 @@ func TestNeighbouringScalesAreConsidered(t *testing.T) {
 		p := &Plan{settings: search.Settings{Space: search.Space{Load: axis}}, tuning: DefaultTuning()}
 		at := r.IntN(len(axis.Levels))
 		got := p.besides(axis.Levels[at])
-		for _, k := range []int{at - 1, at + 1} {
-			if k >= 0 && k < len(axis.Levels) && !slices.Contains(got, axis.Levels[k]) {
+		for k, level := range axis.Levels {
+			isNear := level > axis.Levels[at]/1.1 && level < axis.Levels[at]*1.1 || k == at-1 || k == at+1
+			if isNear && k != at && !slices.Contains(got, level) {
 				t.Errorf("seed %d: beside level %d of %d, level %d is not considered", seed, at, len(axis.Levels), k)
 			}
 		}

@@ -117,17 +117,27 @@ func (p *Plan) at(c posterior.Cell, levels []float64) []posterior.Cell {
 	return cells
 }
 
-// besides returns the levels beside a level. A scale is offered, and not measured, so the next levels of its axis are
-// the least differences that an answer can have.
+// besides returns the levels beside a level. A scale is offered, and not measured, so neighbouring levels are the
+// least differences that an answer can have. Of several models, all levels are among them up to the nearest factors.
 func (p *Plan) besides(level float64) []float64 {
 	axis, levels := p.settings.Space.Load, make([]float64, len(p.tuning.Besides))
+	least, most := axis.First(), axis.Last()
 	for i, factor := range p.tuning.Besides {
-		if levels[i] = axis.AtMost(level * factor); factor > 1 {
+		if factor > 1 {
 			levels[i] = axis.AtLeast(level * factor)
+			most = min(most, levels[i])
+		} else {
+			levels[i] = axis.AtMost(level * factor)
+			least = max(least, levels[i])
 		}
 	}
-	if !axis.Mix.IsZero() {
-		levels = append(levels, axis.AtMost(math.Nextafter(level, 0)), axis.AtLeast(math.Nextafter(level, math.Inf(1))))
+	if axis.Mix.IsZero() {
+		return levels
+	}
+	for _, near := range axis.Levels {
+		if near >= least && near <= most && near != level && !slices.Contains(levels, near) {
+			levels = append(levels, near)
+		}
 	}
 	return levels
 }
