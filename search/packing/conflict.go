@@ -11,7 +11,6 @@ import (
 type Conflict struct {
 	Models []string // the fewest models whose limits cannot hold: one, a pair, or more; in the order of the list
 	// Needs are the least cores on which each of them keeps its limits at the scale; 0: none suffice.
-	// nil: the cores are shared.
 	Needs []int
 	Cores int     // of the server
 	Scale float64 // multiple of the loads; 0: any
@@ -36,7 +35,7 @@ func (c *Conflict) reason() string {
 	if c.Scale > 0 {
 		at = fmt.Sprintf("at %.3g × the load", c.Scale)
 	}
-	if len(c.Models) == 1 || c.Needs == nil {
+	if len(c.Models) == 1 {
 		return fmt.Sprintf("on %s they do not hold %s", words.Count(c.Cores, "core"), at)
 	}
 	needs := make([]string, len(c.Needs))

@@ -11,17 +11,13 @@ import (
 	gocmp "github.com/google/go-cmp/cmp"
 )
 
-// certain returns a model with highest loads on 1, 2, … cores that are known exactly.
+// certain returns a model with highest loads on 1, 2, … cores.
 func certain(name string, load float64, highest ...float64) Model {
-	m := Model{Name: name, Load: load}
-	for _, x := range highest {
-		m.Highest = append(m.Highest, Highest{Load: x})
-	}
-	return m
+	return Model{Name: name, Load: load, Highest: highest}
 }
 
 // random returns models whose highest loads rise with the cores by chance, and the cores.
-func random(r *rand.Rand, deviation float64) ([]Model, int) {
+func random(r *rand.Rand) ([]Model, int) {
 	cores := 1 + r.IntN(8)
 	models := make([]Model, 1+r.IntN(4))
 	for i := range models {
@@ -31,7 +27,7 @@ func random(r *rand.Rand, deviation float64) ([]Model, int) {
 			if c >= least {
 				sum += 50 * r.Float64()
 			}
-			models[i].Highest = append(models[i].Highest, Highest{Load: sum, Deviation: deviation * r.Float64()})
+			models[i].Highest = append(models[i].Highest, sum)
 		}
 	}
 	return models, cores
@@ -58,12 +54,12 @@ func divisions(n, cores int, yield func([]int)) {
 func TestDivideIsExact(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(500) {
-		models, cores := random(rand.New(rand.NewPCG(seed, 0)), 0)
+		models, cores := random(rand.New(rand.NewPCG(seed, 0)))
 		best, room := 0.0, math.Inf(-1)
 		divisions(len(models), cores, func(of []int) {
 			least, sum := math.Inf(1), 0.0
 			for i, m := range models {
-				s := m.on(of[i]).Load / m.Load
+				s := m.on(of[i]) / m.Load
 				least, sum = min(least, s), sum+math.Log(s)
 			}
 			if least > best || least == best && sum > room {
@@ -84,82 +80,10 @@ func TestDivideIsExact(t *testing.T) {
 		used, sum := 0, 0.0
 		for i, m := range models {
 			used += d.Cores[i]
-			sum += math.Log(m.on(d.Cores[i]).Load / m.Load)
+			sum += math.Log(m.on(d.Cores[i]) / m.Load)
 		}
 		if used > cores || math.Abs(sum-room) > 1e-9 {
 			t.Errorf("seed %d: %v of %d cores have the room %v, want %v", seed, d.Cores, cores, sum, room)
-		}
-		if m := models[d.Binding]; math.Abs(m.on(d.Cores[d.Binding]).Load/m.Load-best) > 1e-12*best {
-			t.Errorf("seed %d: %s does not bind", seed, m.Name)
-		}
-	}
-}
-
-// The scale that all keep with a probability is the largest of all divisions.
-func TestDivideSurelyIsExact(t *testing.T) {
-	t.Parallel()
-	const confidence = 0.9
-	for seed := range uint64(100) {
-		models, cores := random(rand.New(rand.NewPCG(seed, 1)), 0.3)
-		d, err := DivideSurely(models, cores, confidence)
-		if err != nil {
-			continue
-		}
-		chance := func(of []int, scale float64) float64 {
-			p := 1.0
-			for i, m := range models {
-				p *= m.carries(scale, of[i])
-			}
-			return p
-		}
-		if p := chance(d.Cores, d.Scale); p < confidence || math.Abs(p-d.Holds) > 1e-12 {
-			t.Errorf("seed %d: %v keeps %v with %v (it says %v), want at least %v", seed, d.Cores, d.Scale, p, d.Holds, confidence)
-		}
-		divisions(len(models), cores, func(of []int) {
-			if p := chance(of, d.Scale*1.0002); p >= confidence {
-				t.Errorf("seed %d: %v keeps more than %v with %v", seed, of, d.Scale, p)
-			}
-		})
-	}
-}
-
-// With one model, the scale at confidence q is its quantile: 100·exp(−1.6449·0.1) at 95 %.
-func TestDivideSurelyOfOneModel(t *testing.T) {
-	t.Parallel()
-	d, err := DivideSurely([]Model{{Name: "a", Load: 10, Highest: []Highest{{100, 0.1}}}}, 1, 0.95)
-	if want := 10 * math.Exp(-1.6449*0.1); err != nil || math.Abs(d.Scale/want-1) > 2e-4 || math.Abs(d.Holds-0.95) > 1e-3 {
-		t.Errorf("scale %v, holds %v, %v; want %v", d.Scale, d.Holds, err, want)
-	}
-}
-
-// The weighted sum is the largest of all divisions.
-func TestWeighIsExact(t *testing.T) {
-	t.Parallel()
-	for seed := range uint64(300) {
-		r := rand.New(rand.NewPCG(seed, 2))
-		models, cores := random(r, 0)
-		weights := make([]float64, len(models))
-		for i := range weights {
-			weights[i] = r.Float64()
-		}
-		score := func(of []int) float64 {
-			sum := 0.0
-			for i, m := range models {
-				sum += weights[i] * math.Log(m.on(of[i]).Load)
-			}
-			return sum
-		}
-		best := math.Inf(-1)
-		divisions(len(models), cores, func(of []int) { best = max(best, score(of)) })
-		d, err := Weigh(models, weights, cores)
-		if math.IsInf(best, -1) {
-			if err == nil {
-				t.Errorf("seed %d: no division carries any load, and there is no error", seed)
-			}
-			continue
-		}
-		if err != nil || math.Abs(score(d.Cores)-best) > 1e-9 {
-			t.Errorf("seed %d: %v has %v (%v), want %v", seed, d.Cores, score(d.Cores), err, best)
 		}
 	}
 }
@@ -169,43 +93,30 @@ func TestNamesAndIdleModels(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(200) {
 		r := rand.New(rand.NewPCG(seed, 3))
-		models, cores := random(r, 0.2)
+		models, cores := random(r)
 		order := r.Perm(len(models))
 		shuffled := make([]Model, len(models))
 		for i, k := range order {
 			shuffled[i] = models[k]
 			shuffled[i].Name = fmt.Sprint("another ", k)
 		}
-		shuffled = append(shuffled, Model{Name: "idle", Highest: []Highest{{5, 1}}})
-		for name, divide := range map[string]func([]Model) (Division, error){
-			"divide": func(m []Model) (Division, error) { return Divide(m, cores) },
-			"surely": func(m []Model) (Division, error) { return DivideSurely(m, cores, 0.9) },
-			"weigh": func(m []Model) (Division, error) {
-				weights := make([]float64, len(m))
-				for i := range m {
-					weights[i] = m[i].Load / 10
-				}
-				return Weigh(m, weights, cores)
-			},
-		} {
-			a, errA := divide(models)
-			b, errB := divide(shuffled)
-			if (errA == nil) != (errB == nil) {
-				t.Errorf("seed %d, %s: %v and %v", seed, name, errA, errB)
-			}
-			if errA != nil || errB != nil {
-				continue
-			}
-			restored := b
-			restored.Cores = make([]int, len(models))
-			for i, k := range order {
-				restored.Cores[k] = b.Cores[i]
-			}
-			restored.Binding = order[b.Binding]
-			same := gocmp.Comparer(func(x, y float64) bool { return math.Abs(x-y) <= 1e-12*math.Abs(y) })
-			if d := gocmp.Diff(a, restored, same); d != "" || b.Cores[len(models)] != 0 {
-				t.Errorf("seed %d, %s (-listed +shuffled):\n%s", seed, name, d)
-			}
+		shuffled = append(shuffled, Model{Name: "idle", Highest: []float64{5}})
+		a, errA := Divide(models, cores)
+		b, errB := Divide(shuffled, cores)
+		if (errA == nil) != (errB == nil) {
+			t.Errorf("seed %d: %v and %v", seed, errA, errB)
+		}
+		if errA != nil || errB != nil {
+			continue
+		}
+		restored := b
+		restored.Cores = make([]int, len(models))
+		for i, k := range order {
+			restored.Cores[k] = b.Cores[i]
+		}
+		same := gocmp.Comparer(func(x, y float64) bool { return math.Abs(x-y) <= 1e-12*math.Abs(y) })
+		if d := gocmp.Diff(a, restored, same); d != "" || b.Cores[len(models)] != 0 {
+			t.Errorf("seed %d (-listed +shuffled):\n%s", seed, d)
 		}
 	}
 }
@@ -214,7 +125,7 @@ func TestNamesAndIdleModels(t *testing.T) {
 func TestNothingToDivide(t *testing.T) {
 	t.Parallel()
 	d, err := Divide([]Model{certain("a", 0, 1)}, 4)
-	want := Division{Cores: []int{0}, Scale: math.Inf(1), Binding: -1, Holds: 1}
+	want := Division{Cores: []int{0}, Scale: math.Inf(1)}
 	if diff := gocmp.Diff(want, d); diff != "" || err != nil {
 		t.Errorf("%v (-want +got):\n%s", err, diff)
 	}
@@ -259,9 +170,34 @@ func TestConflicts(t *testing.T) {
 		if _, err := Divide(tc.models, tc.cores); fmt.Sprint(err) != tc.want {
 			t.Errorf("got  %v\nwant %s", err, tc.want)
 		}
-		weights := slices.Repeat([]float64{1}, len(tc.models))
-		if _, err := Weigh(tc.models, weights, tc.cores); fmt.Sprint(err) != tc.want {
-			t.Errorf("weights: got %v\nwant %s", err, tc.want)
+	}
+}
+
+// Models fit at a scale if and only if the best division carries it. Otherwise the named ones do not fit either, and without any
+// of them the others do.
+func TestFits(t *testing.T) {
+	t.Parallel()
+	for seed := range uint64(300) {
+		r := rand.New(rand.NewPCG(seed, 4))
+		models, cores := random(r)
+		at := 2 * r.Float64()
+		d, err := Divide(models, cores)
+		carries := err == nil && d.Scale >= at
+		conflict := new(Conflict)
+		switch err := Fits(models, cores, at); {
+		case (err == nil) != carries:
+			t.Errorf("seed %d: scale %v on %d cores: %v, and the best division has %v", seed, at, cores, err, d.Scale)
+		case err == nil:
+		case !errors.As(err, &conflict) || conflict.Scale != at || len(conflict.Models) == 0:
+			t.Errorf("seed %d: %v", seed, err)
+		default:
+			named := slices.DeleteFunc(slices.Clone(models), func(m Model) bool { return !slices.Contains(conflict.Models, m.Name) })
+			if Fits(named, cores, at) == nil {
+				t.Errorf("seed %d: %v: they fit", seed, err)
+			}
+			if len(named) > 1 && Fits(named[1:], cores, at) != nil {
+				t.Errorf("seed %d: %v: without the first they do not fit either", seed, err)
+			}
 		}
 	}
 }

@@ -22,9 +22,7 @@ func newProblem(models []Model, cores int) problem {
 	}
 	slices.SortStableFunc(p.order, func(a, b int) int {
 		x, y := models[a], models[b]
-		return cmp.Or(cmp.Compare(x.Load, y.Load), slices.CompareFunc(x.Highest, y.Highest, func(g, h Highest) int {
-			return cmp.Or(cmp.Compare(g.Load, h.Load), cmp.Compare(g.Deviation, h.Deviation))
-		}))
+		return cmp.Or(cmp.Compare(x.Load, y.Load), slices.Compare(x.Highest, y.Highest))
 	})
 	return p
 }
@@ -36,8 +34,7 @@ func (p problem) divide(value func(m Model, cores int) float64) Division {
 	for k, i := range p.order {
 		d.Cores[i] = cores[k]
 	}
-	d.Scale, d.Binding = scale(p.models, d.Cores)
-	_, d.Holds = surely(p.models, d)
+	d.Scale = scale(p.models, d.Cores)
 	return d
 }
 
@@ -102,3 +99,6 @@ func (p problem) conflict(scale float64, holds func(m Model, cores int) bool) *C
 	}
 	return c
 }
+
+// add is a combination of values: their sum.
+func add(a, b float64) float64 { return a + b }

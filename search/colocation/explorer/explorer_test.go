@@ -188,6 +188,26 @@ func TestApart(t *testing.T) {
 	}
 }
 
+// Where nothing keeps all limits at the lowest scale, the models are named whose limits do not fit on the server together. Each of
+// these two would keep its own.
+func TestConflictIsNamed(t *testing.T) {
+	t.Parallel()
+	c := searchtest.NewCompany(2, 5)
+	s, err := c.Settings(search.Budget{Time: 2 * time.Minute})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Space.Load.Levels = slices.DeleteFunc(s.Space.Load.Levels, func(scale float64) bool { return scale < 7 })
+	p, err := plan.New(plan.Colocation, s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.Run(p, 500)
+	if notes := strings.Join(p.Notes(), " "); !strings.Contains(notes, `this server cannot keep the limits of "model1" and "model2" together`) {
+		t.Errorf("%s", notes)
+	}
+}
+
 // Where the highest scale is kept surely, nothing is left to search.
 func TestEndsAtTheHighestScale(t *testing.T) {
 	t.Parallel()

@@ -33,6 +33,22 @@ func (x *Explorer) Apart(load measure.Load) string {
 		load.Level(), list, sum, x.settings.Space.Facts.Cores)
 }
 
+// conflict names the models whose limits cannot hold together at the lowest scale, if no configuration keeps all
+// there. It returns "" if all would fit on cores of their own.
+func (x *Explorer) conflict() string {
+	if x.search == nil {
+		return ""
+	}
+	lowest := x.settings.Space.Load.First()
+	if answer, leads := x.search.Answer(); leads && answer.Scale >= lowest {
+		return ""
+	}
+	if err := x.search.Fits(lowest); err != nil {
+		return "By the service times, this server " + err.Error() + "."
+	}
+	return ""
+}
+
 // Notes are sentences about the search: its omissions, and the reason of its end.
 func (x *Explorer) Notes() []string {
 	var list []string
@@ -42,6 +58,9 @@ func (x *Explorer) Notes() []string {
 	}
 	if unseen > 0 {
 		list = append(list, fmt.Sprintf("The space is so large that the search stayed with the fastest engine processes of each model: it never looked at the other configurations, %d at most.", unseen))
+	}
+	if note := x.conflict(); note != "" {
+		list = append(list, note)
 	}
 	if next := x.Ask(); next.Stop {
 		list = append(list, "The search is over: "+next.Why+".")
