@@ -16,28 +16,28 @@ import (
 const mostJoined = 200
 
 // split separates the trials of the cells near the best from all others if there are too many. The
-// default always counts as near.
+// default always counts as near. Cells are ranked by the means of their trials: of many trials beyond a limit some keep
+// it by luck, and a cell would pass for better than one that keeps it.
 func split(events []search.Event, o Options) (joined, plain []search.Event) {
 	useful := slices.DeleteFunc(slices.Clone(events), func(e search.Event) bool { return !isUseful(e) })
 	if len(useful) <= mostJoined {
 		return useful, nil
 	}
-	type rank struct{ violation, score float64 }
-	best := map[CellKey]rank{}
+	type rank struct{ violation, score, trials float64 } // means over the trials, and their number
+	ranks := map[CellKey]rank{}
 	for _, e := range useful {
 		key := cellOf(e, o).Key()
 		point := standings.Judge(o.Goal, e.Trial.Load, e.Measurement)
-		r := rank{point.Violation(), point.Score}
+		r := ranks[key]
+		n := r.trials + 1
+		ranks[key] = rank{r.violation + (point.Violation()-r.violation)/n, r.score + (point.Score-r.score)/n, n}
 		if e.Trial.Candidate.IsDefault() {
-			r = rank{0, math.Inf(1)}
-		}
-		if known, ok := best[key]; !ok || r.violation < known.violation || r.violation == known.violation && r.score > known.score {
-			best[key] = r
+			ranks[key] = rank{0, math.Inf(1), n}
 		}
 	}
 	order := slices.Clone(useful)
 	slices.SortStableFunc(order, func(a, b search.Event) int {
-		x, y := best[cellOf(a, o).Key()], best[cellOf(b, o).Key()]
+		x, y := ranks[cellOf(a, o).Key()], ranks[cellOf(b, o).Key()]
 		return cmp.Or(cmp.Compare(x.violation, y.violation), -cmp.Compare(x.score, y.score),
 			cmp.Compare(a.Trial.Candidate.Key(), b.Trial.Candidate.Key()), cmp.Compare(a.Trial.Load.Level(), b.Trial.Load.Level()))
 	})
