@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"tuner/measure"
+	"tuner/measure/agreement"
 	"tuner/profile/journal"
 	"tuner/search"
 	"tuner/search/posterior"
@@ -135,7 +136,12 @@ func (w view) ranked(c Config, x verdict.Choice, isHere bool) Config {
 
 // pointOf replaces the figures of a point's own windows by the estimate from all trials.
 func pointOf(p Point, x verdict.Choice) Point {
-	p.Sample = p.movedWith(x.Values, p.Load)
+	own := agreement.Figures(p.Values)
+	pace := own.Pace("", x.Values, p.Load)
+	p.Values, p.BatchTime, p.Batches = own.With(x.Values, p.Load), p.BatchTime*pace, slices.Clone(p.Batches)
+	for i := range p.Batches {
+		p.Batches[i].Seconds *= pace
+	}
 	p.Misses, p.Chances = x.Misses, nil
 	p.Score = scoreEstimate(x.Score)
 	for _, l := range x.Limits {

@@ -96,6 +96,10 @@ func Of(kind string, r result.Result, c result.Configuration, seed uint64) (Repl
 	x.Curve.Threads = Threads(c.Setup, x.Curve.Cores)
 	x.Curve.Path = pathWithin(x.Curve.Overhead, pathOf(r, x.Curve.Cores))
 	if r.Speed != nil {
+		if s := *r.Speed; !(s.Deviation >= 0 && s.Deviation <= widestSpeed && s.Time > 0 && s.Time <= longestBatch) {
+			return Replica{}, fmt.Errorf("the speed of the machine has a deviation of %g and a time of %g s: it must be from 0 to %g, and above 0 and up to %g s",
+				s.Deviation, s.Time, widestSpeed, float64(longestBatch))
+		}
 		x.Curve.Speed = *r.Speed
 	}
 	x.Curve = shaped(x.Curve, points, x.Batcher)
@@ -246,6 +250,10 @@ func check(name string, c queuesim.ServiceCurve) error {
 	}
 	return nil
 }
+
+// widestSpeed bounds the deviation of the machine's speed. It detects files that are no result: with 1, the speed is
+// between a seventh and seven times its median for 95 % of the time.
+const widestSpeed = 1.0
 
 // longestBatch bounds the time of a batch in s. It detects files that are no result.
 const longestBatch = 3600

@@ -376,6 +376,9 @@ func TestImpossibleFigures(t *testing.T) {
 	check("must be above 0", func(_ *result.Result, c *result.Configuration) {
 		c.Points[0].BatchTime, c.Points[0].Values[measure.ComputeInfer] = 0, result.Estimate{Value: 1e9}
 	})
+	for _, s := range []measure.Speed{{Deviation: -0.1, Time: 1}, {Deviation: 2, Time: 1}, {Deviation: 0.1}, {Deviation: 0.1, Time: 1e9}, {Deviation: math.NaN(), Time: 1}} {
+		check("the speed of the machine", func(r *result.Result, _ *result.Configuration) { r.Speed = &s })
+	}
 	check("inferences at once", func(_ *result.Result, c *result.Configuration) { c.BestLoad.BatchSize = 9 })
 	check("config of", func(_ *result.Result, c *result.Configuration) { c.Config = "{" })
 	check("must ascend", func(r *result.Result, c *result.Configuration) {

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"tuner/internal/hostinfo"
 )
 
 // NoNode is the Node of a policy that leaves memory to the operating system.
@@ -112,3 +114,7 @@ func parseNumber(text string, limit int) (int, error) {
 	}
 	return n, nil
 }
+
+// IsWhole reports whether a number of cores is that of the whole machine, or the machine's is unknown. A process may be kept to
+// fewer, such as by taskset.
+func IsWhole(cores int) bool { return cores >= hostinfo.Online() }

@@ -6,7 +6,6 @@ import (
 
 	"tuner/engine"
 	"tuner/engine/hostpolicy"
-	"tuner/internal/hostinfo"
 	"tuner/model/modelconfig"
 )
 
@@ -14,7 +13,7 @@ import (
 // number of threads to the cores of the machine.
 func TestDeviceOfAKeptProcess(t *testing.T) {
 	t.Parallel()
-	if hostpolicy.Cores() < 2 || hostpolicy.Cores() < hostinfo.Online() {
+	if hostpolicy.Cores() < 2 || !hostpolicy.IsWhole(hostpolicy.Cores()) {
 		t.Skip("needs a machine of two cores of its own")
 	}
 	anywhere := hostpolicy.Any()

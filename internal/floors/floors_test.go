@@ -76,7 +76,7 @@ var allowed = map[string][]string{
 	"mcp":                 {"spec/draft", "analyze", "export", "internal/children", "internal/terminal", "measure", "model/framework", "model/modelconfig", "model/onnx", "ort/ortlib", "profile/journal", "profile/starter", "report/figures", "report/formats", "report/result", "report/text", "spec", "spec/mixture", "ort/addon"},                                                                                                                                                                                                                                                                                                                             // it reads here, and measures and writes in children
 	"mcp/roots":           {"spec", "spec/paths", "ort/addon"},
 	"pipeline/steps":      {"internal/checksum"},
-	"analyze":             {"spec/csvfiles", "spec/plots", "model/isolation", "search/standings", "search/withheld", "internal/hostinfo", "model/mix", "profile/campaign", "spec", "spec/knobs", "search", "search/posterior", "search/verdict", "profile/journal", "pipeline/steps", "measure", "model/modelconfig", "measure/stats", "model/precision/accuracy", "internal/parallel"},
+	"analyze":             {"spec/csvfiles", "spec/plots", "model/isolation", "search/standings", "search/withheld", "internal/hostinfo", "model/mix", "profile/campaign", "spec", "spec/knobs", "search", "search/posterior", "search/verdict", "profile/journal", "pipeline/steps", "measure", "measure/agreement", "model/modelconfig", "measure/stats", "model/precision/accuracy", "internal/parallel"},
 	// spec: Model Analyzer's tags
 	"analyze/bottleneck": {"measure"}, // what limits: it ranks nothing
 	"analyze/imported":   {"spec/goals", "analyze", "spec", "measure", "model/modelconfig", "search"},
@@ -197,6 +197,7 @@ var allowed = map[string][]string{
 	"runner/payload":     {"engine/api", "model/dataset", "model/onnx", "model/modelconfig"},
 	"profile/journal":    {"internal/hostinfo", "model/isolation", "measure", "model/mix", "model/precision/accuracy", "internal/parallel", "internal/words", "ort/addon"},
 	"measure":            {"measure/stats"},
+	"measure/agreement":  {"measure"},
 	"measure/stats":      {},
 	// schedules alone: it sends nothing
 	"measure/arrivals":         {},

@@ -1,4 +1,4 @@
-package analyze
+package agreement
 
 import (
 	"math"
@@ -11,15 +11,15 @@ import (
 	"tuner/measure"
 )
 
-func figures(values map[measure.Metric]float64) map[measure.Metric]measure.Estimate {
-	list := map[measure.Metric]measure.Estimate{}
+func figures(values map[measure.Metric]float64) Figures {
+	list := Figures{}
 	for m, x := range values {
 		list[m] = measure.Estimate{Value: x, Lo: 0.9 * x, Hi: 1.1 * x}
 	}
 	return list
 }
 
-// Five requests are in flight at 178 infer/s, so the mean latency is 28.1 ms on the average machine.
+// Five requests are in flight at 185 infer/s, so the mean latency is 27 ms on the average machine.
 func TestTimesMoveWithEstimates(t *testing.T) {
 	t.Parallel()
 	measured := figures(map[measure.Metric]float64{measure.Throughput: 92.6, measure.LatencyAvg: 0.054, measure.LatencyP50: 0.050,
@@ -37,15 +37,15 @@ func TestTimesMoveWithEstimates(t *testing.T) {
 			measure.LatencyP50: 0.050, measure.LatencyP95: 0.054 + 26.0/46*0.006, measure.LatencyP99: 0.060, "latency_p99.9": 0.120,
 			measure.ComputeInfer: 0.040, measure.Memory: 1e8}},
 	} {
-		s := Sample{Values: measured, BatchTime: 0.040}.movedWith(estimated, c.load)
-		if diff := cmp.Diff(figures(c.want), s.Values, cmpopts.EquateApprox(1e-9, 0)); diff != "" {
+		got := measured.With(estimated, c.load)
+		if diff := cmp.Diff(figures(c.want), got, cmpopts.EquateApprox(1e-9, 0)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", c.name, diff)
 		}
-		if want := c.want[measure.ComputeInfer]; math.Abs(s.BatchTime-want) > 1e-9 {
-			t.Errorf("%s: a batch takes %v, want %v", c.name, s.BatchTime, want)
-		}
-		if diff := cmp.Diff(s, s.movedWith(estimated, c.load), cmpopts.EquateApprox(1e-9, 0)); diff != "" {
+		if diff := cmp.Diff(got, got.With(estimated, c.load), cmpopts.EquateApprox(1e-9, 0)); diff != "" {
 			t.Errorf("%s: they move again (-once +twice):\n%s", c.name, diff)
+		}
+		if want, pace := c.want[measure.ComputeInfer]/0.040, measured.Pace("", estimated, c.load); math.Abs(pace-want) > 1e-9 {
+			t.Errorf("%s: the pace is %v, want %v", c.name, pace, want)
 		}
 	}
 }
@@ -54,9 +54,9 @@ func TestTimesMoveWithEstimates(t *testing.T) {
 func TestTimesOfAModelMoveWithItsEstimates(t *testing.T) {
 	t.Parallel()
 	measured := figures(map[measure.Metric]float64{"a.latency_p50": 0.010, "a.latency_p99": 0.020, "b.latency_p50": 0.030, "b.latency_avg": 0.040})
-	s := Sample{Values: measured}.movedWith(figures(map[measure.Metric]float64{"a.latency_p99": 0.010}), measure.Load{Scale: 1})
+	got := measured.With(figures(map[measure.Metric]float64{"a.latency_p99": 0.010}), measure.Load{Scale: 1})
 	want := figures(map[measure.Metric]float64{"a.latency_p50": 0.005, "a.latency_p99": 0.010, "b.latency_p50": 0.030, "b.latency_avg": 0.040})
-	if diff := cmp.Diff(want, s.Values, cmpopts.EquateApprox(1e-9, 0)); diff != "" {
+	if diff := cmp.Diff(want, got, cmpopts.EquateApprox(1e-9, 0)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
@@ -81,7 +81,7 @@ func TestMovedTimesAgree(t *testing.T) {
 				estimated[m] = to
 			}
 		}
-		values := Sample{Values: figures(measured)}.movedWith(figures(estimated), measure.Load{Concurrency: clients}).Values
+		values := figures(measured).With(figures(estimated), measure.Load{Concurrency: clients})
 		if inFlight := values[measure.Throughput].Value * values[measure.LatencyAvg].Value; math.Abs(inFlight-float64(clients)) > 1e-6*float64(clients) {
 			t.Errorf("seed %d: %d clients, but throughput times mean latency is %v", seed, clients, inFlight)
 		}
