@@ -115,6 +115,6 @@ func parseNumber(text string, limit int) (int, error) {
 	return n, nil
 }
 
-// IsWhole reports whether a number of cores is that of the whole machine, or the machine's is unknown. A process may be kept to
+// IsWhole reports whether so many cores are the whole machine, or the machine's are unknown. A process may be kept to
 // fewer, such as by taskset.
 func IsWhole(cores int) bool { return cores >= hostinfo.Online() }
