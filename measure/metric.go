@@ -283,6 +283,9 @@ func (m Metric) Format(value float64) string {
 	case Share:
 		return fmt.Sprintf("%.1f %%", value*100)
 	case Bytes:
+		if value > 0 && value < 1e6 { // a limit may be that low by mistake
+			return fmt.Sprintf("%.3g kB", value/1e3)
+		}
 		return fmt.Sprintf("%.0f MB", value/1e6)
 	case Watts:
 		return fmt.Sprintf("%.1f W", value)

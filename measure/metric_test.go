@@ -66,6 +66,8 @@ func TestFormat(t *testing.T) {
 	check(LatencyP99, 0.0000015, "1.5 µs")
 	check("latency_p99.9", 0.000001, "1 µs")
 	check(GPUMemory, 2.5e9, "2500 MB")
+	check(Memory, 64e3, "64 kB")
+	check(Memory, 0, "0 MB")
 	check(GPUUtilization, 0.815, "81.5 %")
 	check(GPUPower, 61.23, "61.2 W")
 	check(Energy, 12.345, "12.3 J")
