@@ -58,13 +58,14 @@ type fitter struct {
 	alone, crowded, path float64
 }
 
-// fit scales the times of batches until they are those that the server showed, and the path until the mean
-// latencies are. It takes the spread whose 99th percentiles are the nearest. Then it computes the capacity, and
+// fit gives the times of batches the shape that the server showed. It scales them until they are the server's, and the
+// path until the mean latencies are. It takes the spread whose 99th percentiles are the nearest. Then it computes the capacity, and
 // checks some of the points.
 //
 // All that is fitted are means over windows and percentiles of closed loops, in which requests wait for each other. They
 // hardly change with how long the machine keeps its speed. So the speed is constant meanwhile, and is then taken off the spread.
 func (x *Replica) fit(points, checks []result.Point, seed uint64) {
+	x.Curve = shaped(x.Curve, points, x.Batcher)
 	speed := x.Curve.Speed
 	x.Curve.Speed = measure.Speed{}
 	if x.Curve.Spread == 0 {

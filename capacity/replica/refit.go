@@ -31,7 +31,6 @@ func (x Replica) Refit(shown []Shown, cores, threads int, seed uint64) Replica {
 	}
 	f := fitter{Replica: &x, points: points, seed: seed}
 	x.Curve = slowed(x.Curve, f.ratio(points, f.ofLatencies)) // the fit corrects what machines of one speed differ in
-	x.Curve = shaped(x.Curve, points, x.Batcher)
 	x.fit(points, points, seed)
 	return x
 }

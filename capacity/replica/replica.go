@@ -102,7 +102,6 @@ func Of(kind string, r result.Result, c result.Configuration, seed uint64) (Repl
 		}
 		x.Curve.Speed = *r.Speed
 	}
-	x.Curve = shaped(x.Curve, points, x.Batcher)
 	x.fit(points, chosen(points, c.BestLoad), seed)
 	return x, nil
 }

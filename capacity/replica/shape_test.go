@@ -85,12 +85,5 @@ func TestSpeedOfTheMachineCounts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, share := range []float64{0.3, 0.6, 0.8} {
-		load := measure.Load{RequestRate: share * x.Capacity, BatchSize: 1}
-		o := queuesim.Options{Requests: 200_000, Seed: 6}
-		got, want := queuesim.Simulate(batcher, x.Curve, load, o), queuesim.Simulate(batcher, varying, load, o)
-		if math.Abs(got.P50/want.P50-1) > 0.05 || math.Abs(got.P99/want.P99-1) > 0.1 {
-			t.Errorf("at %g of the capacity p50 %.4f p99 %.4f, the server has %.4f and %.4f", share, got.P50, got.P99, want.P50, want.P99)
-		}
-	}
+	checkOpenLoops(t, x, varying, 200_000)
 }

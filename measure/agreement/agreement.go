@@ -26,6 +26,7 @@ type Figures map[measure.Metric]measure.Estimate
 //     of them, and in proportion to the lowest and the highest beyond them. So percentiles keep their order.
 func (f Figures) With(estimates Figures, load measure.Load) Figures {
 	values := maps.Clone(f)
+	anchors := map[string][]anchor{} // by model
 	for metric, e := range f {
 		if info, _ := metric.Info(); info.Unit != measure.Seconds {
 			continue
@@ -33,7 +34,10 @@ func (f Figures) With(estimates Figures, load measure.Load) Figures {
 		model, _ := metric.Split()
 		factor := f.Pace(model, estimates, load)
 		if _, isPercentile := metric.Quantile(); isPercentile && e.Value > 0 {
-			factor = stretched(e.Value, f.anchors(model, estimates, load)) / e.Value
+			if _, known := anchors[model]; !known {
+				anchors[model] = f.anchors(model, estimates, load)
+			}
+			factor = stretched(e.Value, anchors[model]) / e.Value
 		}
 		values[metric] = measure.Estimate{Value: e.Value * factor, Lo: e.Lo * factor, Hi: e.Hi * factor}
 	}
