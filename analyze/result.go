@@ -293,22 +293,26 @@ type Failure struct {
 	Reason    string
 }
 
+func (f Failure) cause() measure.Failure {
+	return measure.Failure{Stage: f.Stage, Reason: f.Reason}.Cause()
+}
+
 // IsMeasured reports whether some configuration has figures.
 func (r Result) IsMeasured() bool {
 	return slices.ContainsFunc(r.Configs, func(c Config) bool { return len(c.Points) > 0 })
 }
 
-// FailureGroup has the failures with the same stage and reason.
+// FailureGroup has the failures of one cause.
 type FailureGroup struct {
 	First Failure
 	Count int
 }
 
-// FailureGroups returns the result's failures by stage and reason, in order of first occurrence.
+// FailureGroups returns the result's failures by cause, in order of first occurrence.
 func (r Result) FailureGroups() []FailureGroup {
 	var groups []FailureGroup
 	for _, f := range r.Failures {
-		i := slices.IndexFunc(groups, func(g FailureGroup) bool { return g.First.Stage == f.Stage && g.First.Reason == f.Reason })
+		i := slices.IndexFunc(groups, func(g FailureGroup) bool { return g.First.cause() == f.cause() })
 		if i < 0 {
 			groups = append(groups, FailureGroup{First: f})
 			i = len(groups) - 1

@@ -1,6 +1,7 @@
 package measure
 
 import (
+	"regexp"
 	"slices"
 	"time"
 )
@@ -80,6 +81,16 @@ type Failure struct {
 	Stage  Stage  `json:"stage"`           // part of the trial that failed
 	Reason string `json:"reason"`          // for people: the event, with the last output of the engine
 	Model  string `json:"model,omitempty"` // of several models: the one that failed; "": all, or unknown
+}
+
+// measuredText matches a figure with its unit in the reason of a failure.
+var measuredText = regexp.MustCompile(`[0-9]+(\.[0-9]+)? (kB|MB|GB|ms|s)\b`)
+
+// Cause returns the failure without the figures that were measured, such as the memory that an
+// engine used. Failures of one cause differ in nothing else.
+func (f Failure) Cause() Failure {
+	f.Reason = measuredText.ReplaceAllString(f.Reason, "… $2")
+	return f
 }
 
 // Stage is the part of a trial that failed.

@@ -347,12 +347,11 @@ func withRemedy(err error) error {
 	return err
 }
 
-// memoryLimit returns the memory constraint's upper bound in bytes, with a margin that shows by how
-// much it is missed; 0 without a constraint.
+// memoryLimit returns the memory constraint's upper bound in bytes; 0 without a constraint.
 func memoryLimit(goal search.Goal) int64 {
 	for _, c := range goal.Constraints {
 		if c.Metric == measure.Memory && c.Max != nil {
-			return int64(2 * *c.Max)
+			return int64(*c.Max)
 		}
 	}
 	return 0

@@ -20,21 +20,26 @@ type memoryError struct {
 }
 
 func (e *memoryError) Error() string {
-	text := fmt.Sprintf("the engine uses %.0f MB of memory, more than the limit of %.0f MB", float64(e.used)/1e6, float64(e.limit)/1e6)
+	text := "the engine uses " + measure.Memory.Format(float64(e.used)) + " of memory, more than "
 	if e.group > 0 {
-		text += fmt.Sprintf(", which is %.0f %% of what the control group (the container) allows", 100*EngineShare)
+		return text + fmt.Sprintf("%.0f %% of the %s that the control group (the container) allows", 100*EngineShare, measure.Memory.Format(float64(e.group)))
 	}
-	return text
+	return text + fmt.Sprintf("%d times the limit of %s", overrun, measure.Memory.Format(float64(e.limit/overrun)))
 }
 
-// limitOf returns the error for an engine that takes too much: over the job's own limit, or over
-// its share of the control group, whichever is less. A limit of 0 is none.
+// overrun multiplies a job's limit: beyond the product, the trial ends. Up to there it has figures,
+// which show by how much the limit is missed.
+const overrun = 2
+
+// limitOf returns the error for an engine that takes too much: over twice the job's own limit, or
+// over its share of the control group, whichever is less. A limit of 0 is none.
 func (r *Runner) limitOf(job Job) memoryError {
 	share := int64(EngineShare * float64(r.options.Group))
-	if share > 0 && (job.MemoryLimit == 0 || share < job.MemoryLimit) {
+	own := overrun * job.MemoryLimit
+	if share > 0 && (own == 0 || share < own) {
 		return memoryError{limit: share, group: r.options.Group}
 	}
-	return memoryError{limit: job.MemoryLimit}
+	return memoryError{limit: own}
 }
 
 // allocationTexts are the words with which an engine says that it got no memory: ONNX Runtime's

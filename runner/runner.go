@@ -104,7 +104,7 @@ type Job struct {
 
 	// expected memory of the engine in bytes, from earlier measurements; 0: unknown
 	Memory      int64
-	MemoryLimit int64 // bytes; an engine that exceeds it is stopped; 0: no limit
+	MemoryLimit int64 // bytes; an engine that uses more than twice as much is stopped; 0: no limit
 	// latency percentiles for which windows with too few requests are flagged
 	Percentiles []measure.Metric
 

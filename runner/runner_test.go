@@ -200,15 +200,15 @@ func TestMemoryLimit(t *testing.T) {
 	})
 }
 
-// An engine may hold 85 % of what the control group allows, unless its job allows less.
+// An engine may hold 85 % of what the control group allows, unless twice the limit of its job is less.
 func TestGroupLimit(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ group, job, limit, told int64 }{
-		"no limit":             {0, 0, 0, 0},
-		"the job's alone":      {0, 50, 50, 0},
-		"the group's alone":    {100, 0, 85, 100},
-		"the job's is tighter": {100, 50, 50, 0},
-		"the group's is":       {100, 90, 85, 100},
+		"no limit":              {0, 0, 0, 0},
+		"twice the job's alone": {0, 25, 50, 0},
+		"the group's alone":     {100, 0, 85, 100},
+		"the job's is tighter":  {100, 25, 50, 0},
+		"the group's is":        {100, 45, 85, 100},
 	} {
 		r := New(Options{Group: c.group})
 		if got := r.limitOf(Job{MemoryLimit: c.job}); got.limit != c.limit || got.group != c.told {
@@ -225,7 +225,7 @@ func TestGroupLimit(t *testing.T) {
 		l.last().pid = os.Getpid() // a process that certainly has more than a megabyte
 		r.options.Group = 1 << 20
 		m, err := r.Measure(t.Context(), j)
-		if err != nil || m.Failure == nil || m.Failure.Stage != measure.StageMemory || !strings.Contains(m.Failure.Reason, "which is 85 % of what the control group (the container) allows") {
+		if err != nil || m.Failure == nil || m.Failure.Stage != measure.StageMemory || !strings.Contains(m.Failure.Reason, "more than 85 % of the 1 MB that the control group (the container) allows") {
 			t.Errorf("%+v, %v", m.Failure, err)
 		}
 	})

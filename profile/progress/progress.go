@@ -27,7 +27,7 @@ type Progress struct {
 	view    *view                   // nil without a display
 	bar     *campaignBar            // nil if stderr is not a terminal
 	columns func() int              // width of the terminal; 0 without a terminal, or if it is unknown
-	failed  map[measure.Failure]int // number of the first trial that failed this way
+	failed  map[measure.Failure]int // number of the first trial that failed of this cause
 }
 
 // New shows the campaign of a model whose earlier runs took the time past. If err is a display, it
@@ -103,10 +103,10 @@ func (p *Progress) TrialEnded(event search.Event, status profile.Status) {
 	head := fmt.Sprintf("%4d  %6s  ", status.Trials, words.Clock(status.Elapsed))
 	outcome := outcomeText(event, p.goal)
 	if f := event.Measurement.Failure; f != nil {
-		if first, known := p.failed[*f]; known {
+		if first, known := p.failed[f.Cause()]; known {
 			outcome = fmt.Sprintf("failed (%s) as trial %d", f.Stage, first)
 		} else {
-			p.failed[*f] = status.Trials
+			p.failed[f.Cause()] = status.Trials
 		}
 	}
 	fmt.Fprintln(p.out, start+trialLine(head, trialText(event.Trial), outcome, p.columns()))

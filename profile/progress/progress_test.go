@@ -85,6 +85,23 @@ func TestLineOfAServiceTrial(t *testing.T) {
 		[]int{1, 2}, "service curve of instance_count=2 · concurrency 2 × batch 1…2", "failed (crash): signal: killed")
 }
 
+// A failure of a cause that was told names the first trial that had it, whatever was measured
+// before it failed.
+func TestLineOfARepeatedFailure(t *testing.T) {
+	t.Parallel()
+	var out strings.Builder
+	p := New(&out, "mlp", search.Goal{}, search.Budget{}, 0)
+	for i, reason := range []string{"the engine uses 89 MB of memory", "the engine uses 88.5 MB of memory", "exit status 2", "exit status 1"} {
+		p.TrialEnded(search.Event{Measurement: measure.Measurement{Failure: &measure.Failure{Stage: measure.StageMemory, Reason: reason}}}, profile.Status{Trials: i + 1})
+	}
+	lines := strings.Split(out.String(), "\n")
+	for i, want := range []string{"uses 89 MB of memory", "failed (out of memory) as trial 1", "exit status 2", "exit status 1"} {
+		if !strings.HasSuffix(lines[i], want) {
+			t.Errorf("trial %d: %q, want an end of %q", i+1, lines[i], want)
+		}
+	}
+}
+
 // The best so far has the figures and the probability of a report, and not those of its last trial.
 func TestBestSoFar(t *testing.T) {
 	t.Parallel()
