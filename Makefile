@@ -25,15 +25,12 @@ demo: setup ## Profile the MiniLM sentence encoder for about 3 minutes under p99
 	@echo "==> demo: analyzing (configs/minilm.analyze.yaml)"
 	$(TUNER) analyze -f configs/minilm.analyze.yaml
 
-# Packages that compute for long. The race detector makes them ten times slower. So all their tests run without it.
-# SIMULATED have no goroutine, and COMPUTED a few parallel loops. The tests RACED go through the loops, and run with the race
-# detector too. internal/floors checks these lists.
-SIMULATED := ./capacity/replica ./fleet/results ./gate/decide ./measure/arrivals ./measure/stats ./model/onnx/rewrite/... ./ortsweep/race \
-	./perf/output ./report/chart ./search/...
-COMPUTED  := ./analyze ./capacity ./capacity/adaptation ./gate ./report ./report/html
+# Packages that compute for long, in a few parallel loops. The race detector makes them ten times slower. So all their tests
+# run without it, and the tests RACED, which go through the loops, run with it too. internal/floors checks these lists.
+COMPUTED  := ./analyze ./capacity ./capacity/adaptation ./gate ./report ./report/html ./search/posterior ./search/queuesim
 RACED     := TestRecordedGuidedJournal|TestPlanIsReadAgain|TestAnswersDoNotChange|TestGatesAtOnce|TestOutputsOfDividedCores|TestAnswersAreTheDecisions|TestGatheringIsTheSchedulers|TestAskedAgain
-# They prove that additions touch one folder: each runs itself in a build of its own.
-ADDING    := ./model/precision/recipe/adding ./ort/provider/adding ./ort/sessionoption/adding
+# The other packages with goroutines. Package internal/cli has targets of its own.
+RACING     = tools/racing.sh | grep -vxF "$$(go list ./internal/cli $(COMPUTED))"
 # `make lint` has vetted all packages, with more checks than go test.
 VETTED    := -vet=off
 # Puts ONNX Runtime's CPU build and the sample models into the environment of a program.
@@ -46,9 +43,9 @@ test: setup lint ## All set-up, then all tests: unit and integration, with the r
 	@echo "==> test: downloading ONNX Runtime with OpenVINO if needed"
 	$(TUNER) runtime install openvino
 	@echo "==> test: unit and integration tests"
-	$(WITH_ORT) go test $(VETTED) -race -timeout 20m $$(go list ./... | grep -vxF "$$(go list ./internal/cli $(SIMULATED) $(COMPUTED) $(ADDING))")
-	go test $(VETTED) -race -run '^($(RACED))$$' $(COMPUTED) ./search/posterior ./search/queuesim
-	@$(MAKE) --no-print-directory -j 2 test-verbs test-computations
+	$(WITH_ORT) go test $(VETTED) -race -timeout 20m $$($(RACING))
+	go test $(VETTED) -race -run '^($(RACED))$$' $(COMPUTED)
+	@$(MAKE) --no-print-directory -j 2 test-verbs test-others
 	@echo "==> test: what makes the packages"
 	go -C tools/dist test ./...
 	@echo "==> test: the laboratory's own tests"
@@ -59,17 +56,17 @@ test: setup lint ## All set-up, then all tests: unit and integration, with the r
 # The scripts that do alike with ONNX Runtime and without.
 WITHOUT_ORT = $(shell grep -L 'ort\]\|models\]' internal/cli/testdata/script/*.txtar | xargs -n 1 basename -s .txtar | paste -s -d '|')
 
-# The verbs wait for much of their time, such as for processes that start. Computations run beside them, and at a
-# lower priority: the verbs measure.
+# The verbs wait for much of their time, such as for processes that start. What needs no race detector runs beside them,
+# and at a lower priority: the verbs measure.
 .PHONY: test-verbs
 test-verbs:
 	go test $(VETTED) -race ./internal/cli
 	@echo "==> test: the verbs with ONNX Runtime, without the race detector, under which their many processes take four times as long"
 	$(WITH_ORT) go test $(VETTED) -timeout 20m -skip '^TestScripts$$/^($(WITHOUT_ORT))$$' ./internal/cli
 
-.PHONY: test-computations
-test-computations:
-	$(WITH_ORT) nice go test $(VETTED) -timeout 20m $(SIMULATED) $(COMPUTED) $(ADDING)
+.PHONY: test-others
+test-others:
+	$(WITH_ORT) nice go test $(VETTED) -timeout 20m $$(go list ./... | grep -vxF "$$(go list ./internal/cli; $(RACING))")
 
 .PHONY: unit
 unit: ## The fast tests alone: no ONNX Runtime, no network

@@ -10,38 +10,43 @@ import (
 	"testing"
 )
 
-// Packages that decide and compute have no goroutines. So campaigns can be replayed, and their
-// tests need no race detector (SIMULATED in the Makefile). Those of COMPUTED have some. Each of them
-// has a test in RACED that runs with the race detector too.
+// Packages that decide and compute have no goroutines, so that campaigns can be replayed.
 func TestNoGoroutines(t *testing.T) {
+	t.Parallel()
+	for _, tree := range []string{"capacity/replica", "fleet/results", "gate/decide", "measure/arrivals", "measure/stats", "ortsweep/race", "search"} {
+		files := walk(t, tree, true)
+		for _, path := range files {
+			if _, goroutine := functions(t, path); goroutine != "" && !strings.HasSuffix(path, "_test.go") {
+				t.Errorf("%s starts a goroutine", goroutine)
+			}
+		}
+		if len(files) == 0 {
+			t.Errorf("no file is in %s", tree)
+		}
+	}
+}
+
+// Packages that compute for long run without the race detector (COMPUTED in the Makefile). Each of them has a test in
+// RACED that runs with it too.
+func TestRacedComputations(t *testing.T) {
 	t.Parallel()
 	lists := variables(t)
 	raced := map[string]bool{}
 	for name := range strings.SplitSeq(lists["RACED"], "|") {
 		raced[name] = false
 	}
-	for _, list := range []string{"SIMULATED", "COMPUTED"} {
-		for _, root := range strings.Fields(lists[list]) {
-			dir, isTree := strings.CutSuffix(root, "/...")
-			hasRaced := false
-			files := walk(t, dir, isTree)
-			for _, path := range files {
-				names, goroutine := functions(t, path)
-				for _, name := range names {
-					if _, isRaced := raced[name]; isRaced {
-						raced[name], hasRaced, goroutine = true, true, ""
-					}
-				}
-				if goroutine != "" && list == "SIMULATED" {
-					t.Errorf("%s starts a goroutine", goroutine)
+	for _, dir := range strings.Fields(lists["COMPUTED"]) {
+		hasRaced := false
+		for _, path := range walk(t, dir, false) {
+			names, _ := functions(t, path)
+			for _, name := range names {
+				if _, isRaced := raced[name]; isRaced {
+					raced[name], hasRaced = true, true
 				}
 			}
-			if len(files) == 0 {
-				t.Errorf("%s of the Makefile has %s, where no file is", list, root)
-			}
-			if list == "COMPUTED" && !hasRaced {
-				t.Errorf("RACED of the Makefile has no test of %s", root)
-			}
+		}
+		if !hasRaced {
+			t.Errorf("RACED of the Makefile has no test of %s", dir)
 		}
 	}
 	for name, isFound := range raced {
