@@ -49,7 +49,7 @@ func (l Load) String() string {
 	}
 	text := fmt.Sprintf("concurrency %d", l.Concurrency)
 	if l.Concurrency == 0 {
-		text = fmt.Sprintf("%g requests/s", l.RequestRate)
+		text = fmt.Sprintf("%.6g requests/s", l.RequestRate) // a part of scale 1.5 may have 32.209806638985086
 	}
 	if l.BatchSize > 1 {
 		text += fmt.Sprintf(" × batch %d", l.BatchSize)

@@ -63,6 +63,21 @@ func TestShareOfAScale(t *testing.T) {
 	}
 }
 
+// A share of a scale has as many digits as people read.
+func TestShareOfAScaleIsReadable(t *testing.T) {
+	t.Parallel()
+	for want, load := range map[string]Load{
+		"193.259 requests/s":      Load{Scale: 1.6104903319492543, Mix: twoModels(t)}.Of("encoder"),
+		"123456 requests/s":       {RequestRate: 123456, BatchSize: 1},
+		"0.5 requests/s":          {RequestRate: 0.5, BatchSize: 1},
+		"20 requests/s × batch 4": {RequestRate: 20, BatchSize: 4},
+	} {
+		if got := load.String(); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}
+
 func TestImpossibleMixes(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
