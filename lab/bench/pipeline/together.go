@@ -8,6 +8,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -107,15 +108,15 @@ func copyModel(from, to string) error {
 	return nil
 }
 
-// contender is a repository with both models, and the flags of its server.
+// contender is a repository with both models, the flags of its server.
 type contender struct {
 	name, repository string
 	flags            []string
-	scale            float64 // at which its next measurement begins
+	scale            float64 // at which its next block begins
 }
 
-// blocks measures which scale each repository carries: of the search's answer, of the exhaustive one, of each model's
-// best by itself, and of the files without any configuration. Each block has all of them, and begins with another one.
+// blocks measures which scale each repository carries: of the search's answer, of the exhaustive one, and of each model's
+// best by itself. Each block has all of them on fresh servers. An exhaustive answer that is the search's is left out.
 // Then perf_analyzer measures the search's answer at its own scale.
 func (b *bench) blocks(ctx context.Context) error {
 	found, errFound := b.read(shortTogether)
@@ -123,48 +124,107 @@ func (b *bench) blocks(ctx context.Context) error {
 	if err := errors.Join(errFound, errBest); err != nil {
 		return err
 	}
-	var list []contender
-	for _, c := range []struct {
-		name string
-		outcome
-	}{{shortTogether, found}, {wholeTogether, best}} {
-		answer, _ := c.result.Winner()
-		list = append(list, contender{c.name, filepath.Join(b.folder(c.name), "repository"), answer.ServerFlags(), answer.Best.Load.Scale})
+	short, _ := found.result.Winner()
+	whole, _ := best.result.Winner()
+	answer := contender{shortTogether, filepath.Join(b.folder(shortTogether), "repository"), short.ServerFlags(), short.Best.Load.Scale}
+	list := []contender{answer}
+	if whole.Candidate.Key() == short.Candidate.Key() {
+		fmt.Fprintf(b.messages, "both campaigns answer %s\n", short.Candidate.Describe())
+	} else {
+		list = append(list, contender{wholeTogether, filepath.Join(b.folder(wholeTogether), "repository"), whole.ServerFlags(), whole.Best.Load.Scale})
 	}
-	plain := filepath.Join(b.output, "plain")
-	for _, t := range traffics() {
-		if err := placeModel(filepath.Join(b.models, t.file), filepath.Join(plain, t.name, "1")); err != nil {
-			return err
-		}
-	}
-	list = append(list, contender{alone, b.folder(alone), nil, list[0].scale}, contender{"no configuration", plain, nil, list[0].scale / 2})
-	answer := list[0]
+	list = append(list, contender{alone, b.folder(alone), nil, answer.scale})
 	scales := make([][]float64, len(list))
 	for i := range b.pairs {
-		for k := range list {
-			at := (i + k) % len(list)
-			scale, err := b.carries(ctx, list[at])
-			if err != nil {
-				return fmt.Errorf("block %d, %s: %w", i+1, list[at].name, err)
-			}
-			scales[at], list[at].scale = append(scales[at], scale), scale
+		carried, err := b.block(ctx, list, i)
+		if err != nil {
+			return fmt.Errorf("block %d: %w", i+1, err)
 		}
-		fmt.Fprintf(b.messages, "block %d of %d done\n", i+1, b.pairs)
+		for k, scale := range carried {
+			scales[k], list[k].scale = append(scales[k], scale), scale
+		}
+		fmt.Fprintf(b.messages, "block %d of %d: scales %.3f\n", i+1, b.pairs, carried)
 	}
 	p99, err := b.independent(ctx, answer)
 	return errors.Join(err, sidebyside.Print(b.out, carriedTable(b.server, list, scales, answer.scale, p99)))
 }
 
-// placeModel puts a model's file into the folder of a version.
-func placeModel(file, folder string) error {
-	text, err := os.ReadFile(file)
-	if err == nil {
-		err = errors.Join(os.MkdirAll(folder, 0o755), os.WriteFile(filepath.Join(folder, "model.onnx"), text, 0o644))
+// block returns the scales that contenders carry, by `tuner perf` on fresh servers. The servers are up together and take
+// turns, so that the machine is the same for all. Block i begins with another contender than the one before.
+func (b *bench) block(ctx context.Context, list []contender, i int) (scales []float64, err error) {
+	servers, ladders := make([]*peers.Server, len(list)), make([]ladder, len(list))
+	for k, c := range list {
+		if servers[k], err = b.serve(ctx, extensions{}, c.repository, c.flags...); err != nil {
+			return nil, fmt.Errorf("%s: %w", c.name, err)
+		}
+		defer func() { err = errors.Join(err, servers[k].Stop()) }()
+		ladders[k].at = c.scale
 	}
-	if err != nil {
-		return fmt.Errorf("cannot make a repository: %w", err)
+	for turn := i; slices.ContainsFunc(ladders, ladder.goesOn); turn++ {
+		k := turn % len(list)
+		margin, err := sidebyside.Retry(ctx, b.messages, list[k].name, func() (float64, error) { return b.margin(ctx, servers[k], ladders[k].at) })
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", list[k].name, err)
+		}
+		ladders[k].take(margin)
+	}
+	for k, l := range ladders {
+		scale, err := l.carried()
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", list[k].name, err)
+		}
+		scales = append(scales, scale)
+	}
+	return scales, nil
+}
+
+// stair is the ratio of neighbouring scales that are measured. A ladder has stairsAround measurements around the scale
+// that is carried, and mostStairs at most, which is a factor of 8 and more.
+const (
+	stair        = 1.06
+	stairsAround = 8
+	mostStairs   = 48
+)
+
+// ladder finds the scale at which a limit is kept as often as it is missed, by the up-and-down method: a stair up after
+// the limit was kept, and down after it was missed. See Dixon and Mood, A method for obtaining and analyzing sensitivity
+// data, 1948.
+type ladder struct {
+	at    float64 // the next scale
+	kept  []bool
+	steps []float64 // logarithms of the scales that were measured
+}
+
+// take notes a measurement at the next scale: ln(latency/limit).
+func (l *ladder) take(margin float64) {
+	kept := margin <= 0
+	l.steps, l.kept = append(l.steps, math.Log(l.at)), append(l.kept, kept)
+	if kept {
+		l.at *= stair
+	} else {
+		l.at /= stair
+	}
+}
+
+// around returns the scales that were measured from the last one before the first change of direction.
+func (l ladder) around() []float64 {
+	for i := 1; i < len(l.kept); i++ {
+		if l.kept[i] != l.kept[0] {
+			return l.steps[i-1:]
+		}
 	}
 	return nil
+}
+
+func (l ladder) goesOn() bool { return len(l.around()) < stairsAround && len(l.steps) < mostStairs }
+
+// carried returns the geometric mean of the scales around the one that is carried.
+func (l ladder) carried() (float64, error) {
+	around := l.around()
+	if len(around) == 0 {
+		return 0, fmt.Errorf("cannot find the scale that is carried: it is beyond %.3g", l.at)
+	}
+	return math.Exp(stats.Mean(around).Value), nil
 }
 
 // carriedTable is the table of the scales that repositories carry, with the latencies of the first one at its own
@@ -185,49 +245,6 @@ func carriedTable(server string, list []contender, scales [][]float64, scale flo
 	}
 	t.WriteString(".\n")
 	return t.String()
-}
-
-// carries returns the scale that a repository carries, by `tuner perf` on a fresh server.
-func (b *bench) carries(ctx context.Context, c contender) (scale float64, err error) {
-	server, err := b.serve(ctx, extensions{}, c.repository, c.flags...)
-	if err != nil {
-		return 0, err
-	}
-	defer func() { err = errors.Join(err, server.Stop()) }()
-	return carried(c.scale, func(scale float64) (float64, error) {
-		return sidebyside.Retry(ctx, b.messages, c.name, func() (float64, error) { return b.margin(ctx, server, scale) })
-	})
-}
-
-// stair is the ratio of neighbouring scales that are measured, and mostStairs their largest number: a factor of 8.
-const (
-	stair      = 1.09
-	mostStairs = 24
-)
-
-// carried returns the scale at which a margin crosses 0: the largest ln(latency/limit) of both models. It goes up or
-// down from a scale to the first one on the other side, and interpolates between the two.
-func carried(from float64, margin func(scale float64) (float64, error)) (float64, error) {
-	last, err := margin(from)
-	if err != nil {
-		return 0, err
-	}
-	step := stair
-	if last > 0 {
-		step = 1 / stair
-	}
-	begin := from
-	for range mostStairs {
-		next, err := margin(from * step)
-		if err != nil {
-			return 0, err
-		}
-		if (next > 0) != (last > 0) {
-			return from * math.Pow(step, last/(last-next)), nil
-		}
-		from, last = from*step, next
-	}
-	return 0, fmt.Errorf("cannot find the scale that is carried: scales from %.3g to %.3g are on one side of it", begin, from)
 }
 
 // margin measures both models at a scale, and returns the larger ln(p99/limit).
