@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -265,27 +266,52 @@ func (b *bench) compare(ctx context.Context) error {
 	return sidebyside.Print(b.out, report(b.server, found, best, stats.PairedRatio(figures[0][0], figures[1][0])))
 }
 
-// inTurn measures models of two repositories in pairs, on fresh servers: A B, B A, A B and so on. The figures are in
-// infer/s, by repository and model.
+// inTurn measures models of two repositories in pairs, on fresh servers. Those of a pair are up together and take turns:
+// A B B A in the first pair, B A A B in the second, and so on. The figures are in infer/s, by repository and model.
 func (b *bench) inTurn(ctx context.Context, own extensions, repositories [2]string, models ...string) (figures [2][][]float64, err error) {
 	for k := range figures {
 		figures[k] = make([][]float64, len(models))
 	}
 	for i := range b.pairs {
-		order := []int{0, 1}
-		if i%2 == 1 {
-			slices.Reverse(order)
+		pair, err := b.pair(ctx, own, repositories, i%2 == 1, models)
+		if err != nil {
+			return figures, fmt.Errorf("pair %d: %w", i+1, err)
 		}
-		for _, k := range order {
-			throughput, err := b.measure(ctx, own, repositories[k], models...)
-			if err != nil {
-				return figures, fmt.Errorf("pair %d: %w", i+1, err)
-			}
+		for k := range pair {
 			for m := range models {
-				figures[k][m] = append(figures[k][m], throughput[m])
+				figures[k][m] = append(figures[k][m], pair[k][m])
 			}
 		}
-		fmt.Fprintf(b.messages, "pair %d of %d: %s %.1f and %.1f infer/s\n", i+1, b.pairs, models[0], figures[0][0][i], figures[1][0][i])
+		fmt.Fprintf(b.messages, "pair %d of %d: %.1f and %.1f infer/s of %v\n", i+1, b.pairs, pair[0], pair[1], models)
+	}
+	return figures, nil
+}
+
+// pair measures a pair of inTurn. A figure is the geometric mean of a server's two turns.
+func (b *bench) pair(ctx context.Context, own extensions, repositories [2]string, reversed bool, models []string) (figures [2][]float64, err error) {
+	var servers [2]*peers.Server
+	for k, repository := range repositories {
+		if servers[k], err = b.serve(ctx, own, repository); err != nil {
+			return figures, err
+		}
+		defer func() { err = errors.Join(err, servers[k].Stop()) }()
+	}
+	order := []int{0, 1, 1, 0}
+	if reversed {
+		order = []int{1, 0, 0, 1}
+	}
+	for _, model := range models {
+		logs := [2]float64{}
+		for _, k := range order {
+			throughput, err := b.measure(ctx, servers[k], model)
+			if err != nil {
+				return figures, fmt.Errorf("%s: %w", repositories[k], err)
+			}
+			logs[k] += math.Log(throughput) / 2
+		}
+		for k := range figures {
+			figures[k] = append(figures[k], math.Exp(logs[k]))
+		}
 	}
 	return figures, nil
 }
@@ -332,32 +358,20 @@ func (b *bench) serve(ctx context.Context, own extensions, repository string, fl
 	return peers.StartServer(ctx, append([]string{"env", "LD_PRELOAD=" + own.python}, command...), repository, flags...)
 }
 
-// measure measures models of a repository on a fresh server, one after the other, in infer/s. Only the ensemble gets
-// texts. The values of the other models' inputs do not matter, except the tokenizer's.
-func (b *bench) measure(ctx context.Context, own extensions, repository string, models ...string) (throughput []float64, err error) {
-	server, err := b.serve(ctx, own, repository)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, server.Stop()) }()
+// measure measures a model of a server, in infer/s. Only the ensemble gets texts. The values of the other models' inputs
+// do not matter, except the tokenizer's.
+func (b *bench) measure(ctx context.Context, server *peers.Server, model string) (throughput float64, err error) {
 	client := sidebyside.Analyzer{Name: "tuner perf", Command: []string{b.tuner, "perf"}, Work: b.output}
-	for _, model := range models {
-		d := sidebyside.Demand{Model: model, Protocol: sidebyside.GRPC, Address: server.GRPC, Window: b.window,
-			Args: []string{"--concurrency-range", strconv.Itoa(concurrency)}}
-		if model == ensemble {
-			d.Data = b.texts()
-		}
-		one, err := sidebyside.Retry(ctx, b.messages, repository, func() (float64, error) {
-			const column = "Inferences/Second"
-			columns, err := sidebyside.Measure(ctx, client, d, columnsOf(column))
-			return columns[column], err
-		})
-		if err != nil {
-			return nil, err
-		}
-		throughput = append(throughput, one)
+	d := sidebyside.Demand{Model: model, Protocol: sidebyside.GRPC, Address: server.GRPC, Window: b.window,
+		Args: []string{"--concurrency-range", strconv.Itoa(concurrency)}}
+	if model == ensemble {
+		d.Data = b.texts()
 	}
-	return throughput, nil
+	return sidebyside.Retry(ctx, b.messages, model, func() (float64, error) {
+		const column = "Inferences/Second"
+		columns, err := sidebyside.Measure(ctx, client, d, columnsOf(column))
+		return columns[column], err
+	})
 }
 
 // columnsOf reads columns of a report.

@@ -17,8 +17,8 @@
 //
 //   - together: measures every configuration of a small space, on shared and divided cores, and searches it in the same
 //     time. It also finds the best of each model by itself (24 minutes).
-//   - blocks: measures which growth each answer carries, all of them in each block, on fresh servers. perf_analyzer
-//     measures the search's answer (10 minutes).
+//   - blocks: measures which growth each answer carries, all of them in each block, on fresh servers that take turns.
+//     perf_analyzer measures the search's answer (14 minutes).
 //
 // Model Analyzer's search of several models takes no part, since it needs MPI. The program judges nothing. A campaign
 // that has not ended resumes when its part runs again with a larger -time or -together. Python's onnxruntime-extensions
