@@ -5,7 +5,6 @@ import (
 	"io"
 	"log/slog"
 	"net"
-	"runtime"
 	"strconv"
 	"strings"
 	"testing"
@@ -108,7 +107,7 @@ func TestDrain(t *testing.T) {
 	}
 	stop()
 	for s.Ready() { // another goroutine tells the front end
-		runtime.Gosched()
+		time.Sleep(time.Millisecond)
 	}
 	if _, err := api.Metrics(t.Context(), at.Metrics); err != nil {
 		t.Errorf("metrics while a request is in flight: %v", err)

@@ -23,6 +23,9 @@ import (
 	"tuner/model/modelconfig/configpb"
 )
 
+// A stream sends window bytes before its client must read.
+const window = 64 << 10
+
 // echo serves a model that returns two tensors, and returns its backend too.
 func echo(t *testing.T, o grpcapi.Options) (*enginetest.Backend, *grpc.ClientConn) {
 	t.Helper()
@@ -83,7 +86,7 @@ func TestLargeOutputsLiveUntilTheyAreSent(t *testing.T) {
 		for k := range 4 {
 			clients.Go(func() {
 				random := rand.NewChaCha8([32]byte{byte(k)})
-				for _, sizes := range [][2]int{{lent.Least, lent.Least}, {lent.Least - 1, 1 << 20}, {1 << 20, 3}, {2 << 20, 0}, {5, 6}, {lent.Least + 1, 2 << 20}} {
+				for _, sizes := range [][2]int{{lent.Least, lent.Least}, {lent.Least - 1, 4 * window}, {4 * window, 3}, {8 * window, 0}, {5, 6}, {lent.Least + 1, 8 * window}} {
 					for _, outputs := range [][]string{nil, {"Y1"}} {
 						r := pair(random, sizes, outputs...)
 						answer, err := c.ModelInfer(t.Context(), r)
@@ -115,7 +118,7 @@ func streamPairs(t *testing.T, c pb.GRPCInferenceServiceClient, random *rand.Cha
 		return err
 	}
 	var sent []*pb.ModelInferRequest
-	for _, sizes := range [][2]int{{1 << 20, lent.Least}, {7, 8}, {lent.Least, 1 << 20}, {100, lent.Least}} {
+	for _, sizes := range [][2]int{{4 * window, lent.Least}, {7, 8}, {lent.Least, 4 * window}, {100, lent.Least}} {
 		r := pair(random, sizes)
 		sent = append(sent, r)
 		if err := stream.Send(r); err != nil {
@@ -144,7 +147,8 @@ func streamPairs(t *testing.T, c pb.GRPCInferenceServiceClient, random *rand.Cha
 // ends.
 func awaitFreed(t *testing.T, b *enginetest.Backend, what string) {
 	t.Helper()
-	for end := time.Now().Add(patience); b.Unfreed() > 0; runtime.GC() {
+	for end := time.Now().Add(patience); b.Unfreed() > 0; pause() {
+		runtime.GC()
 		if time.Now().After(end) {
 			t.Fatalf("%s: the outputs of %d executions are not freed", what, b.Unfreed())
 		}
@@ -155,7 +159,7 @@ func awaitFreed(t *testing.T, b *enginetest.Backend, what string) {
 // the client leaves.
 func TestUnreadOutputIsFreedWithItsClient(t *testing.T) {
 	t.Parallel()
-	const size = 1 << 20 // more than a stream's window of 64 KiB
+	const size = 16 * window
 	b := budget.New(100 * size)
 	backend, conn := echo(t, grpcapi.Options{Memory: b})
 	r := pair(rand.NewChaCha8([32]byte{}), [2]int{size, size})
@@ -170,7 +174,7 @@ func TestUnreadOutputIsFreedWithItsClient(t *testing.T) {
 		text = text[n:]
 	}
 	reader := raw(t, conn.Target(), sent)
-	for end := time.Now().Add(patience); backend.Unfreed() == 0; runtime.Gosched() {
+	for end := time.Now().Add(patience); backend.Unfreed() == 0; pause() {
 		if time.Now().After(end) {
 			t.Fatal("the request is not executed")
 		}

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"io"
 	"net"
-	"runtime"
 	"slices"
 	"testing"
 	"time"
@@ -243,7 +242,7 @@ func TestShutdownEndsBusyStreams(t *testing.T) {
 	send(2)
 	<-running
 	for e.Server.Metrics()[0].Pending != 1 {
-		runtime.Gosched()
+		pause()
 	}
 	ended := make(chan error, 1)
 	go func() { ended <- f.Shutdown(t.Context()) }()
@@ -284,7 +283,7 @@ func TestUnaryIsCancelled(t *testing.T) {
 	go infer(ctx)
 	pending := func(want int) {
 		for e.Server.Metrics()[0].Pending != want {
-			runtime.Gosched()
+			pause()
 		}
 	}
 	pending(1)

@@ -28,7 +28,7 @@ func large(t *testing.T, size int64, b *budget.Budget) *enginetest.Engine {
 // settled waits until no byte is charged any more.
 func settled(t *testing.T, b *budget.Budget) {
 	t.Helper()
-	for end := time.Now().Add(patience); b.Used() != 0; runtime.Gosched() {
+	for end := time.Now().Add(patience); b.Used() != 0; time.Sleep(time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatalf("%d bytes stay charged", b.Used())
 		}

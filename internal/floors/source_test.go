@@ -118,7 +118,7 @@ func TestNoInit(t *testing.T) {
 }
 
 // functions lists the functions of a file. It also returns the last place where the file starts a
-// goroutine: a go statement, WaitGroup.Go or package parallel.
+// goroutine: a go statement, WaitGroup.Go or the package of parallel loops.
 func functions(t *testing.T, path string) (names []string, goroutine string) {
 	t.Helper()
 	set := token.NewFileSet()

@@ -102,7 +102,7 @@ func TestTreeAndGroup(t *testing.T) {
 	}
 	_ = cmd.Wait() // it was killed
 	for len(Group(shell)) > 0 {
-		runtime.Gosched() // a killed process disappears after a moment
+		time.Sleep(time.Millisecond) // a killed process disappears after a moment
 	}
 	if usage, err := Usage([]int{1 << 30}); err == nil {
 		t.Errorf("no process: %+v", usage)
