@@ -19,25 +19,34 @@ func newLower(n int) lower {
 }
 
 // factorize replaces a matrix by its factor. It returns false if the matrix is not positive
-// definite; the content is then undefined.
+// definite; the content is then undefined. It goes column by column, since the elements of a column do not
+// depend on each other, so that a processor computes several at the same time.
 func (l lower) factorize() bool {
-	for i, row := range l {
-		for j, other := range l[:i] {
-			row[j] = (row[j] - floats.Dot(row[:j], other[:j])) / other[j]
-		}
-		square := row[i] - floats.Dot(row[:i], row[:i])
+	for j, pivot := range l {
+		square := pivot[j] - floats.Dot(pivot[:j], pivot[:j])
 		if !(square > 0) { // also catches NaN
 			return false
 		}
-		row[i] = math.Sqrt(square)
+		pivot[j] = math.Sqrt(square)
+		for _, row := range l[j+1:] {
+			row[j] = (row[j] - floats.Dot(row[:j], pivot[:j])) / pivot[j]
+		}
 	}
 	return true
 }
 
-// forward solves L·z = x in place. The first zeros elements of x are known to be 0.
-func (l lower) forward(x []float64, zeros int) {
-	for i := zeros; i < len(l); i++ {
-		x[i] = (x[i] - floats.Dot(l[i][zeros:i], x[zeros:i])) / l[i][i]
+// forward solves L·z = x in place.
+func (l lower) forward(x []float64) { l.forwardAll([][]float64{x}, []int{0}) }
+
+// forwardAll solves L·z = x in place for several x. The first elements of each are known to be 0, as many as
+// zeros says. Like factorize it does at the same time what does not depend on each other.
+func (l lower) forwardAll(all [][]float64, zeros []int) {
+	for i, row := range l {
+		for k, x := range all {
+			if from := zeros[k]; i >= from {
+				x[i] = (x[i] - floats.Dot(row[from:i], x[from:i])) / row[i]
+			}
+		}
 	}
 }
 
@@ -60,11 +69,13 @@ func (l lower) logDet() float64 {
 
 // inverseDiagonal returns the diagonal of the inverse of L·Lᵀ.
 func (l lower) inverseDiagonal() []float64 {
-	diagonal, column := make([]float64, len(l)), make([]float64, len(l))
+	diagonal, columns, zeros := make([]float64, len(l)), make([][]float64, len(l)), make([]int, len(l))
 	for i := range l {
-		clear(column)
-		column[i] = 1
-		l.forward(column, i)
+		columns[i], zeros[i] = make([]float64, len(l)), i
+		columns[i][i] = 1
+	}
+	l.forwardAll(columns, zeros)
+	for i, column := range columns {
 		diagonal[i] = floats.Dot(column[i:], column[i:])
 	}
 	return diagonal

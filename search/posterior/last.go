@@ -10,9 +10,18 @@ import (
 // lastJoints caches the last joint distribution of each metric. A reader of a report may ask for a
 // decision under a hundred limits. All are about the same cells, and the distributions do not
 // depend on limits.
+//
+// It also caches the answers about single cells: a campaign's finals ask about the cells of the decision, and about
+// some more.
 type lastJoints struct {
-	mutex sync.Mutex
-	last  map[measure.Metric]lastJoint
+	mutex   sync.Mutex
+	last    map[measure.Metric]lastJoint
+	answers map[answerKey]*answered
+}
+
+type answerKey struct {
+	process *process
+	cell    CellKey
 }
 
 type lastJoint struct {
@@ -39,4 +48,16 @@ func (l *lastJoints) of(cells []Cell, metric measure.Metric, compute func() Join
 	return j
 }
 
-func (j Joint) clone() Joint { return Joint{slices.Clone(j.Means), slices.Clone(j.covariances)} }
+// answer returns the answer of a process about a cell at a site. Its prediction may have changed since it was last
+// asked about. The caller is the compute function of lastJoints.of, which has the mutex.
+func (l *lastJoints) answer(p *process, cell CellKey, s site) *answered {
+	key := answerKey{p, cell}
+	if known, ok := l.answers[key]; ok && known.site == s {
+		return known
+	}
+	if l.answers == nil {
+		l.answers = map[answerKey]*answered{}
+	}
+	l.answers[key] = p.answer(&s)
+	return l.answers[key]
+}

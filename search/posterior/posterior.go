@@ -223,35 +223,36 @@ func (p *Posterior) Joint(cells []Cell, metric measure.Metric) (Joint, bool) {
 // joined returns the joint distribution of cells by a process. Cells that are estimated alone are
 // independent in it.
 func (p *Posterior) joined(process *process, cells []Cell, metric measure.Metric) Joint {
-	var sites []site
-	var rows []int
-	j := newJoint(len(cells))
+	answers := make([]*answered, len(cells)) // nil for those that are estimated alone
+	means, variances := make([]float64, len(cells)), make([]float64, len(cells))
 	at := slices.Index(p.metrics(), metric)
 	for i, c := range cells {
 		key := c.Key()
 		if plain, isPlain := p.plain[key]; isPlain {
-			j.Means[i] = plain[at].Mean
-			j.set(i, i, plain[at].Deviation*plain[at].Deviation)
+			means[i], variances[i] = plain[at].Mean, plain[at].Deviation*plain[at].Deviation
 			continue
 		}
-		sites, rows = append(sites, siteOf(c, key, metric, p.options)), append(rows, i)
+		answers[i] = p.joints.answer(process, key, siteOf(c, key, metric, p.options))
+		means[i] = answers[i].mean
 	}
-	if len(sites) == 0 {
-		return j
-	}
-	joined := process.ask(sites)
-	for a, i := range rows {
-		j.Means[i] = joined.means[a]
-		for b, k := range rows[:a+1] {
-			j.set(i, k, joined.covariance(a, b))
+	isJoined := func(x *answered) bool { return x != nil }
+	if keys := p.missing[metric]; len(keys) > 0 && slices.ContainsFunc(answers, isJoined) {
+		for i, c := range cells {
+			if keys[c.Candidate.Key()] {
+				means[i] = math.NaN()
+			}
 		}
 	}
-	for i, c := range cells {
-		if keys := p.missing[metric]; len(keys) > 0 && keys[c.Candidate.Key()] {
-			j.Means[i] = math.NaN()
+	joined := process.together(answers)
+	return newJoint(means, func(a, b int) float64 {
+		switch {
+		case answers[a] != nil && answers[b] != nil:
+			return joined.covariance(a, b)
+		case a == b:
+			return variances[a]
 		}
-	}
-	return j
+		return 0
+	})
 }
 
 // remember learns the memory of configurations: one figure each, on each server.
@@ -274,21 +275,21 @@ func (p *Posterior) remember(events []search.Event) {
 func (p *Posterior) memoryOf(cells []Cell) (Joint, bool) {
 	p.asking.Lock()
 	defer p.asking.Unlock()
-	j, isKnown := newJoint(len(cells)), false
+	means, variances, isKnown := make([]float64, len(cells)), make([]float64, len(cells)), false
 	for i, c := range cells {
 		model := p.searched
 		if c.IsElsewhere {
 			model = p.final
 		}
-		j.Means[i] = math.NaN()
+		means[i] = math.NaN()
 		if e, ok := model.Of(c.Candidate); ok && e.Value > 0 {
 			isKnown = true
-			j.Means[i] = math.Log(e.Value)
+			means[i] = math.Log(e.Value)
 			d := e.Deviation()
-			j.set(i, i, d*d)
+			variances[i] = d * d
 		}
 	}
-	return j, isKnown
+	return independent(means, variances), isKnown
 }
 
 // costOf derives the cost from the throughput: a machine has the same price at any throughput.
@@ -306,36 +307,11 @@ func (p *Posterior) costOf(cells []Cell) (Joint, bool) {
 // scaleOf returns the scales of loads of several models. The load generator offers them, so they
 // are known, except for the error that every figure has.
 func scaleOf(cells []Cell) (Joint, bool) {
-	j := newJoint(len(cells))
+	means, variances := make([]float64, len(cells)), make([]float64, len(cells))
 	for i, c := range cells {
-		j.Means[i] = math.Log(max(c.Load.Level(), Least))
-		j.set(i, i, quietest*quietest)
+		means[i], variances[i] = math.Log(max(c.Load.Level(), Least)), quietest*quietest
 	}
-	return j, len(cells) > 0
-}
-
-// Joint is a normal distribution of the logarithms of one metric at several cells.
-type Joint struct {
-	Means       []float64
-	covariances []float64 // row by row, of all pairs
-}
-
-func newJoint(n int) Joint { return Joint{make([]float64, n), make([]float64, n*n)} }
-
-func (j Joint) set(a, b int, c float64) {
-	j.covariances[a*len(j.Means)+b], j.covariances[b*len(j.Means)+a] = c, c
-}
-
-// Covariance returns the covariance of two cells' logarithms, by their indices in the list.
-func (j Joint) Covariance(a, b int) float64 { return j.covariances[a*len(j.Means)+b] }
-
-// At returns the distribution of one cell alone.
-func (j Joint) At(i int) Normal { return Normal{j.Means[i], math.Sqrt(max(j.Covariance(i, i), 0))} }
-
-// Difference returns the distribution of the logarithm of a's value divided by b's.
-func (j Joint) Difference(a, b int) Normal {
-	v := j.Covariance(a, a) + j.Covariance(b, b) - 2*j.Covariance(a, b)
-	return Normal{j.Means[a] - j.Means[b], math.Sqrt(max(v, 0))}
+	return independent(means, variances), len(cells) > 0
 }
 
 // IsPredicted reports whether the prior predicts a metric at a cell, so that the estimate rests on
@@ -347,6 +323,3 @@ func (p *Posterior) IsPredicted(c Cell, metric measure.Metric) bool {
 	_, ok := p.options.Prior.Log(c.Candidate, c.Load, metric)
 	return ok
 }
-
-// NewJoint makes a joint distribution of n cells from n means and n·n covariances, row by row.
-func NewJoint(means, covariances []float64) Joint { return Joint{means, covariances} }

@@ -83,7 +83,14 @@ func likenessOf(a, b *site) likeness {
 	if a.isKnown != b.isKnown {
 		return likeness{}
 	}
-	near := rbf(&a.at, &b.at)
+	return likenessBy(rbf(&a.at, &b.at), a, b)
+}
+
+// likenessBy is likenessOf with the likeness of their coordinates.
+func likenessBy(near float64, a, b *site) likeness {
+	if a.isKnown != b.isKnown {
+		return likeness{}
+	}
 	l := likeness{global: 1, shared: near}
 	if a.pool == b.pool {
 		l.pool, l.smooth = 1, near
@@ -207,11 +214,12 @@ type process struct {
 
 // pairs holds the parts of two trials' covariance that do not depend on the scales.
 type pairs struct {
-	siteOf      []int        // index of each trial's site
-	alike       [][]likeness // of each site with itself and those before it
-	fast        lower        // exp(−gap/lasting) of two trials
-	sameProcess [][]int      // by trial: the trials of its engine process up to itself
-	withheld    []float64    // by trial: what its withheld time adds to its figure, in deviations of the slope
+	siteOf      []int            // index of each trial's site
+	places      map[identity]int // index of each site
+	alike       [][]likeness     // of each site with itself and those before it
+	fast        lower            // exp(−gap/lasting) of two trials
+	sameProcess [][]int          // by trial: the trials of its engine process up to itself
+	withheld    []float64        // by trial: what its withheld time adds to its figure, in deviations of the slope
 }
 
 // part is a process with fixed scales.
@@ -250,19 +258,13 @@ func newProcess(metric measure.Metric, list []observation) *process {
 
 // arrange lists the sites of the trials, each once, and computes the common parts of their pairs.
 func (p *process) arrange() {
-	type identity struct { // equal servers share a site unless their predictions differ
-		server  unique.Handle[string]
-		isKnown bool
-		prior   float64
-	}
-	known := map[identity]int{}
-	p.sites, p.pairs = nil, pairs{fast: newLower(len(p.list))}
+	p.sites, p.pairs = nil, pairs{fast: newLower(len(p.list)), places: map[identity]int{}}
 	for i, o := range p.list {
-		key := identity{o.server, o.isKnown, o.prior}
-		at, ok := known[key]
+		key := o.identity()
+		at, ok := p.places[key]
 		if !ok {
 			at = len(p.sites)
-			known[key], p.sites = at, append(p.sites, o.site)
+			p.places[key], p.sites = at, append(p.sites, o.site)
 		}
 		p.siteOf = append(p.siteOf, at)
 		var sameProcess []int
@@ -276,7 +278,10 @@ func (p *process) arrange() {
 	}
 	p.alike = make([][]likeness, len(p.sites))
 	for i := range p.sites {
-		p.alike[i] = likenesses(&p.sites[i], p.sites[:i+1])
+		p.alike[i] = make([]likeness, i+1)
+		for j := range p.alike[i] {
+			p.alike[i][j] = likenessOf(&p.sites[i], &p.sites[j])
+		}
 	}
 	p.withheld = make([]float64, len(p.list))
 	if p.direction != 0 {
@@ -286,11 +291,27 @@ func (p *process) arrange() {
 	}
 }
 
-// likenesses returns the likeness of a site to some.
-func likenesses(a *site, sites []site) []likeness {
-	list := make([]likeness, len(sites))
-	for i := range sites {
-		list[i] = likenessOf(a, &sites[i])
+// identity is the same for the sites of equal servers, unless their predictions differ.
+type identity struct {
+	server  unique.Handle[string]
+	isKnown bool
+	prior   float64
+}
+
+func (s *site) identity() identity { return identity{s.server, s.isKnown, s.prior} }
+
+// likenesses returns the likeness of a site to those of the trials.
+func (p *process) likenesses(s *site) []likeness {
+	list := make([]likeness, len(p.sites))
+	if at, known := p.places[s.identity()]; known && p.sites[at] == *s { // it is one of them
+		copy(list, p.alike[at])
+		for j := at + 1; j < len(list); j++ {
+			list[j] = p.alike[j][at]
+		}
+		return list
+	}
+	for i := range p.sites {
+		list[i] = likenessOf(s, &p.sites[i])
 	}
 	return list
 }
@@ -381,7 +402,7 @@ func (p *process) factor(s *scales, d *desk) (likelihood float64, ok bool) {
 	for i := range p.list {
 		d.rest[i] = p.list[i].log - p.expected(&p.list[i])
 	}
-	d.trials.forward(d.rest, 0)
+	d.trials.forward(d.rest)
 	return -(floats.Dot(d.rest, d.rest) + d.trials.logDet()) / 2, true
 }
 
@@ -414,8 +435,8 @@ func (p *process) prepare(x *part) {
 	x.pull, x.explained = make([]float64, n+1), make([][]float64, n+1)
 	for i, column := range columns {
 		x.pull[i] = floats.Dot(column, x.pulls)
-		x.factor.forward(column, first[i])
 	}
+	x.factor.forwardAll(columns, first)
 	for i := range columns {
 		x.explained[i] = make([]float64, n+1)
 		for j := range i + 1 {
@@ -434,48 +455,63 @@ func (p *process) prepare(x *part) {
 // linear in the variances, so one kernel of the mean variances stands for all. The rest is one
 // product of two long lists, with an element for each summand.
 type asked struct {
-	sites       []site
-	means       []float64
-	mean        scales // with mean variances
-	level       float64
-	left, right [][]float64
+	cells []*answered
+	mean  scales // with mean variances
+	level float64
+}
+
+// answered holds the answers of the parts about one cell.
+type answered struct {
+	site
+	mean        float64
+	left, right []float64 // see asked
 }
 
 // ask returns the answers of the parts about sites, for the machine's mean speed in the campaign.
 func (p *process) ask(sites []site) asked {
-	n, width := len(p.sites)+1, len(p.sites)+2 // elements in the lists of a part
-	a := asked{sites: sites, means: make([]float64, len(sites)), mean: p.meanVariances()}
+	cells := make([]*answered, len(sites))
+	for i := range sites {
+		cells[i] = p.answer(&sites[i])
+	}
+	return p.together(cells)
+}
+
+// together joins answers about cells.
+func (p *process) together(cells []*answered) asked {
+	a := asked{cells: cells, mean: p.meanVariances()}
 	for k := range p.parts {
 		a.level += p.parts[k].probability * p.parts[k].spread(p.begin, p.end)
 	}
-	left, right := make([]float64, len(sites)*len(p.parts)*width), make([]float64, len(sites)*len(p.parts)*width)
-	for i := range sites {
-		alike := likenesses(&sites[i], p.sites)
-		l, r := left[i*len(p.parts)*width:][:len(p.parts)*width], right[i*len(p.parts)*width:][:len(p.parts)*width]
-		moves := make([]float64, len(p.parts)) // deviation of the part's mean
-		for k := range p.parts {
-			x := &p.parts[k]
-			u := append(x.kernels(alike), 1)
-			moves[k] = floats.Dot(u, x.pull)
-			a.means[i] += x.probability * moves[k]
-			for j, row := range x.explained {
-				l[k*width+j] = x.probability * u[j]
-				r[k*width+j] = floats.Dot(row, u)
-			}
+	return a
+}
+
+// answer returns the answers of the parts about a site.
+func (p *process) answer(s *site) *answered {
+	n, width := len(p.sites)+1, len(p.sites)+2 // elements in the lists of a part
+	a := &answered{site: *s, left: make([]float64, len(p.parts)*width), right: make([]float64, len(p.parts)*width)}
+	alike, moves := p.likenesses(s), make([]float64, len(p.parts)) // moves: deviation of the part's mean
+	for k := range p.parts {
+		x := &p.parts[k]
+		u := append(x.kernels(alike), 1)
+		moves[k] = floats.Dot(u, x.pull)
+		a.mean += x.probability * moves[k]
+		for j, row := range x.explained {
+			a.left[k*width+j] = x.probability * u[j]
+			a.right[k*width+j] = floats.Dot(row, u)
 		}
-		for k := range p.parts {
-			d := moves[k] - a.means[i]
-			l[k*width+n], r[k*width+n] = p.parts[k].probability*d, -d
-		}
-		a.means[i] += p.prediction(&sites[i])
-		a.left, a.right = append(a.left, l), append(a.right, r)
 	}
+	for k := range p.parts {
+		d := moves[k] - a.mean
+		a.left[k*width+n], a.right[k*width+n] = p.parts[k].probability*d, -d
+	}
+	a.mean += p.prediction(s)
 	return a
 }
 
 // covariance returns the covariance of two of the cells, by their indices.
 func (a *asked) covariance(i, j int) float64 {
-	return a.mean.kernel(likenessOf(&a.sites[i], &a.sites[j])) + a.level - floats.Dot(a.left[i], a.right[j])
+	x, y := a.cells[i], a.cells[j]
+	return a.mean.kernel(likenessOf(&x.site, &y.site)) + a.level - floats.Dot(x.left, y.right)
 }
 
 // meanVariances returns scales whose kernel is the mean of the parts' kernels.

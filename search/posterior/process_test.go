@@ -148,11 +148,9 @@ func (p *process) slope() float64 {
 // joint returns the joint distribution of the logarithms at sites.
 func (p *process) joint(sites []site) Joint {
 	a := p.ask(sites)
-	j := Joint{a.means, make([]float64, len(sites)*len(sites))}
-	for i := range sites {
-		for k := range i + 1 {
-			j.set(i, k, a.covariance(i, k))
-		}
+	means := make([]float64, len(sites))
+	for i, c := range a.cells {
+		means[i] = c.mean
 	}
-	return j
+	return newJoint(means, a.covariance)
 }

@@ -2,6 +2,8 @@ package posterior
 
 import (
 	"math"
+	"slices"
+	"unique"
 
 	"gonum.org/v1/gonum/floats"
 
@@ -10,10 +12,13 @@ import (
 )
 
 // View is the posterior of one metric with the mean of the likely covariances instead of their
-// mixture. A search asks it about thousands of cells after each trial. It is immutable.
+// mixture. A search asks it about thousands of cells after each trial. Its answers never change. It is
+// for one goroutine, since it keeps them.
 type View struct {
 	part
 	sites       []site
+	own         map[unique.Handle[string]][]int // indices of the sites of each pool
+	places      map[[3]float64]*place
 	isSeen      bool
 	isPredicted bool
 	centre      float64
@@ -28,10 +33,9 @@ func (p *Posterior) View(metric measure.Metric, isPredicted bool) *View {
 	process, ok := p.process(metric)
 	if !ok {
 		s := usual(metric)
-		return &View{
-			part:        part{scales: s, answers: answers{pull: []float64{0}, explained: [][]float64{{0}}}},
-			isPredicted: isPredicted, level: s.course(0),
-		}
+		v := newView(part{scales: s, answers: answers{pull: []float64{0}, explained: [][]float64{{0}}}}, nil)
+		v.isPredicted, v.level = isPredicted, s.course(0)
+		return v
 	}
 	if len(process.parts) == 1 {
 		return process.view(process.parts[0], isPredicted)
@@ -44,10 +48,18 @@ func (p *process) view(x part, isPredicted bool) *View {
 	for i, o := range p.list {
 		rates[i] = o.variance * o.seconds
 	}
-	return &View{
-		part: x, process: p, sites: p.sites, isSeen: true, isPredicted: isPredicted, centre: p.centre,
-		level: x.spread(p.begin, p.end), rate: stats.Median(rates),
+	v := newView(x, p.sites)
+	v.process, v.isSeen, v.isPredicted, v.centre = p, true, isPredicted, p.centre
+	v.level, v.rate = x.spread(p.begin, p.end), stats.Median(rates)
+	return v
+}
+
+func newView(x part, sites []site) *View {
+	v := &View{part: x, sites: sites, own: map[unique.Handle[string]][]int{}, places: map[[3]float64]*place{}}
+	for i, s := range sites {
+		v.own[s.pool] = append(v.own[s.pool], i)
 	}
+	return v
 }
 
 // blended returns scales whose variances are the means of the parts'.
@@ -92,19 +104,60 @@ type Residual struct {
 	kernels []float64 // with the sites, and a 1 for the machine's course
 }
 
+// Is reports whether two residuals of one view are at the same coordinates.
+func (r Residual) Is(o Residual) bool { return r.at == o.at }
+
+// place is what the cells at the same load, batch and queue delay have in common.
+type place struct {
+	nears  []float64 // their likeness to those of the sites, see rbf
+	beyond Residual  // of cells in pools that have no trial: most pools of a space
+}
+
 // At returns the residual at coordinates.
 func (v *View) At(x *Coordinates) Residual {
-	s, variances := site{Coordinates: *x, isKnown: v.isPredicted}, v.variances()
-	r := Residual{at: x, kernels: make([]float64, len(v.sites)+1)}
-	for i := range v.sites {
-		l := likenessOf(&s, &v.sites[i])
-		r.kernels[i] = variances.kernel(&l)
+	common := v.placeOf(x)
+	r, own := common.beyond, v.own[x.pool]
+	if len(own) > 0 {
+		kernels := slices.Clone(r.kernels)
+		s, variances := site{Coordinates: *x, isKnown: v.isPredicted}, v.variances()
+		for _, i := range own {
+			l := likenessBy(common.nears[i], &s, &v.sites[i])
+			kernels[i] = variances.kernel(&l)
+		}
+		r = v.residual(kernels)
 	}
-	r.kernels[len(v.sites)] = 1
-	r.Mean = floats.Dot(r.kernels, v.pull)
-	r.Variance = v.kernel(likenessOf(&s, &s)) + v.level
-	for i, k := range r.kernels { // explained is symmetric
-		r.Variance -= k * (2*floats.Dot(v.explained[i][:i], r.kernels[:i]) + v.explained[i][i]*k)
+	r.at = x
+	return r
+}
+
+// placeOf returns the place of coordinates.
+func (v *View) placeOf(x *Coordinates) *place {
+	known, isKnown := v.places[x.at]
+	if isKnown {
+		return known
+	}
+	list := make([]float64, 2*len(v.sites)+1)
+	known = &place{nears: list[:len(v.sites):len(v.sites)]}
+	kernels := list[len(v.sites):]
+	s, variances := site{Coordinates: Coordinates{at: x.at}, isKnown: v.isPredicted}, v.variances()
+	for i := range v.sites {
+		known.nears[i] = rbf(&x.at, &v.sites[i].at)
+		l := likenessBy(known.nears[i], &s, &v.sites[i])
+		kernels[i] = variances.kernel(&l)
+	}
+	kernels[len(v.sites)] = 1
+	known.beyond = v.residual(kernels)
+	v.places[x.at] = known
+	return known
+}
+
+// residual returns the residual of a cell with its kernels with the sites.
+func (v *View) residual(kernels []float64) Residual {
+	var itself site
+	itself.isKnown = v.isPredicted
+	r := Residual{kernels: kernels, Mean: floats.Dot(kernels, v.pull), Variance: v.kernel(likenessOf(&itself, &itself)) + v.level}
+	for i, k := range kernels { // explained is symmetric
+		r.Variance -= k * (2*floats.Dot(v.explained[i][:i], kernels[:i]) + v.explained[i][i]*k)
 	}
 	r.Variance = max(r.Variance, 0)
 	return r
@@ -162,7 +215,7 @@ func (v *View) Ahead(at, seconds float64, launch int) Ahead {
 			with[i] += launches
 		}
 	}
-	v.factor.forward(with, 0)
+	v.factor.forward(with)
 	a.variance = max(a.variance-floats.Dot(with, with), 0)
 	v.factor.backward(with)
 	for i, o := range p.list {

@@ -48,7 +48,7 @@ func TestViewIsTheProcess(t *testing.T) {
 		residuals[i] = v.At(&sites[i].Coordinates)
 	}
 	for i, r := range residuals {
-		near(t, "mean", sites[i].prior+r.Mean, want.means[i], 1e-9)
+		near(t, "mean", sites[i].prior+r.Mean, want.cells[i].mean, 1e-9)
 		near(t, "variance", r.Variance, want.covariance(i, i), 1e-9)
 		reference := v.Against(r)
 		for k, other := range residuals {
@@ -57,6 +57,39 @@ func TestViewIsTheProcess(t *testing.T) {
 	}
 	s := p.parts[0].scales
 	near(t, "variance of a trial", v.TrialVariance(4), s.trial*s.trial+s.fast*s.fast+0.01*2.0/4, 1e-12)
+}
+
+// The residual at coordinates does not depend on questions about others before. The others differ from them in pool,
+// server and place, with and without trials.
+func TestViewIsAskedInAnyOrder(t *testing.T) {
+	t.Parallel()
+	p := exampleProcess(t, 30)
+	var all []Coordinates
+	for _, pool := range []string{"a", "b", "d", "e"} {
+		for _, server := range []string{pool, pool + "2", "d"} {
+			for level := range 3 {
+				c := named(pool, server)
+				c.at = [3]float64{float64(level), float64(level % 2), 0}
+				all = append(all, c)
+			}
+		}
+	}
+	for _, isPredicted := range []bool{true, false} {
+		used := p.view(p.parts[0], isPredicted)
+		for range 2 {
+			for i := range all {
+				fresh := p.view(p.parts[0], isPredicted)
+				got, want := used.At(&all[i]), fresh.At(&all[i])
+				if got.Mean != want.Mean || got.Variance != want.Variance || !slices.Equal(got.kernels, want.kernels) || got.at != &all[i] {
+					t.Errorf("%d: %+v, asked alone %+v", i, got, want)
+				}
+				other := used.At(&all[len(all)/2])
+				if got, want := used.Against(other).Covariance(got), fresh.Against(fresh.At(&all[len(all)/2])).Covariance(want); got != want {
+					t.Errorf("%d: a covariance of %v, asked alone %v", i, got, want)
+				}
+			}
+		}
+	}
 }
 
 // The predicted information of a trial equals its information after the measurement: in the process

@@ -86,13 +86,13 @@ type decider struct {
 
 // joint is the joint distribution of one quantity over all choices: means and covariances.
 type joint struct {
-	means       []float64
-	covariances [][]float64
-	isKnown     bool
+	means      []float64
+	covariance func(a, b int) float64
+	isKnown    bool
 }
 
 func (j joint) at(i int) posterior.Normal {
-	return posterior.Normal{Mean: j.means[i], Deviation: math.Sqrt(max(j.covariances[i][i], 0))}
+	return posterior.Normal{Mean: j.means[i], Deviation: math.Sqrt(max(j.covariance(i, i), 0))}
 }
 
 // difference returns the distribution of a's value minus b's.
@@ -100,7 +100,7 @@ func (j joint) difference(a, b int) posterior.Normal {
 	if a == b {
 		return posterior.Normal{}
 	}
-	v := j.covariances[a][a] + j.covariances[b][b] - 2*j.covariances[a][b]
+	v := j.covariance(a, a) + j.covariance(b, b) - 2*j.covariance(a, b)
 	return posterior.Normal{Mean: j.means[a] - j.means[b], Deviation: math.Sqrt(max(v, 0))}
 }
 
@@ -161,20 +161,7 @@ func isAt(a, b measure.Load) bool {
 // the deviations of an objective's terms are added, which is the upper bound of their sum.
 func (d *decider) fill(b Beliefs, cells []posterior.Cell) {
 	n := len(cells)
-	d.scores = newJoint(n)
-	for _, t := range d.Goal.Objective.Terms {
-		j, ok := b.Joint(cells, t.Metric)
-		if !ok {
-			continue // there are no cells
-		}
-		weight := t.Signed()
-		for i := range n {
-			d.scores.means[i] += weight * j.Means[i]
-			for k := range n {
-				d.scores.covariances[i][k] = addDeviations(d.scores.covariances[i][k], weight*weight*j.Covariance(i, k))
-			}
-		}
-	}
+	d.scores = d.scoresOf(b, cells)
 	d.bounds = boundsOf(d.Goal)
 	for _, c := range d.bounds {
 		d.limited = append(d.limited, jointOf(b, cells, c.Metric))
@@ -192,6 +179,30 @@ func (d *decider) fill(b Beliefs, cells []posterior.Cell) {
 			}
 		}
 	}
+}
+
+func (d *decider) scoresOf(b Beliefs, cells []posterior.Cell) joint {
+	scores := joint{means: make([]float64, len(cells))}
+	var terms []posterior.Joint
+	var weights []float64
+	for _, t := range d.Goal.Objective.Terms {
+		j, ok := b.Joint(cells, t.Metric)
+		if !ok {
+			continue // there are no cells
+		}
+		terms, weights = append(terms, j), append(weights, t.Signed())
+		for i := range cells {
+			scores.means[i] += t.Signed() * j.Means[i]
+		}
+	}
+	scores.covariance = func(a, b int) float64 {
+		sum := 0.0
+		for i, j := range terms {
+			sum = addDeviations(sum, weights[i]*weights[i]*j.Covariance(a, b))
+		}
+		return sum
+	}
+	return scores
 }
 
 // boundsOf lists the goal's constraints. It adds bounds on latency and memory that exclude nothing
@@ -215,28 +226,12 @@ func addDeviations(a, b float64) float64 {
 	return math.Copysign(s*s, s)
 }
 
-func newJoint(n int) joint {
-	j := joint{means: make([]float64, n), covariances: make([][]float64, n)}
-	for i := range n {
-		j.covariances[i] = make([]float64, n)
-	}
-	return j
-}
-
 func jointOf(b Beliefs, cells []posterior.Cell, metric measure.Metric) joint {
-	known, ok := b.Joint(cells, metric)
-	j := newJoint(len(cells))
-	j.isKnown = ok
-	for i := range cells {
-		if !ok {
-			break
-		}
-		j.means[i] = known.Means[i]
-		for k := range cells {
-			j.covariances[i][k] = known.Covariance(i, k)
-		}
+	j, ok := b.Joint(cells, metric)
+	if !ok {
+		return joint{means: make([]float64, len(cells)), covariance: func(int, int) float64 { return 0 }}
 	}
-	return j
+	return joint{j.Means, j.Covariance, true}
 }
 
 // valueMetrics lists the metrics of a choice: those that reports show of every configuration, and

@@ -65,13 +65,12 @@ func (d *decider) displaces(s, a int, simple, other complexity) bool {
 	if !isSame && simple.compare(other) == 0 || d.choices[s].Errors > search.MostErrors {
 		return false
 	}
-	gain := d.scores.difference(a, s)
 	mustBeShown := !isSame && (simple.isDefault != other.isDefault || simple.isPrecise != other.isPrecise)
 	if mustBeShown {
-		if gain.Above(0) >= d.Confidence {
+		if d.scores.difference(a, s).Above(0) >= d.Confidence {
 			return false
 		}
-	} else if gain.Mean > math.Log1p(Tie)*d.Goal.Objective.Weight() {
+	} else if d.scores.means[a]-d.scores.means[s] > math.Log1p(Tie)*d.Goal.Objective.Weight() {
 		return false
 	}
 	for k, c := range d.bounds {
@@ -97,18 +96,22 @@ func (d *decider) isNeedless(i int) bool {
 
 // isNoWorse reports whether s is no worse than a in a limited metric.
 func (d *decider) isNoWorse(k, s, a int, c search.Constraint, mustBeShown bool) bool {
-	worse := d.limited[k].difference(s, a)
-	if c.Max == nil {
-		worse.Mean = -worse.Mean
-	}
 	switch isFree := c.Max != nil && math.IsInf(*c.Max, 1); {
 	case mustBeShown && isFree && c.Metric == measure.Memory:
 		return true // lower precision saves memory, which the goal does not ask for
 	case mustBeShown && c.Metric != measure.Memory:
+		worse := d.limited[k].difference(s, a)
+		if c.Max == nil {
+			worse.Mean = -worse.Mean
+		}
 		return worse.Above(0) < d.Confidence
 	}
+	worse := d.limited[k].means[s] - d.limited[k].means[a]
+	if c.Max == nil {
+		worse = -worse
+	}
 	spread := d.z * (d.limited[k].at(s).Deviation - d.limited[k].at(a).Deviation)
-	return worse.Mean+spread <= math.Log1p(Tie)
+	return worse+spread <= math.Log1p(Tie)
 }
 
 // complexity ranks configurations by their distance from the default, nearest first.
