@@ -109,7 +109,7 @@ func (x *Beliefs) plain(name measure.Metric, o predict.Outline, level float64) f
 	if name == measure.Throughput || name == measure.Cost {
 		return x.ofRate(name, b.Throughput)
 	}
-	if m := newMetric(name); m.isGoodput() {
+	if m := x.metric(name); m.isGoodput() {
 		return m.bestGoodput(b)
 	}
 	return math.Log(b.Wait)
@@ -244,8 +244,12 @@ func (x *Beliefs) Difference(a, b Belief) float64 {
 
 // covariance returns the covariance of a metric's logarithms at two cells.
 func (m *metric) covariance(a, b posterior.Residual) float64 {
-	if !m.reference.Is(b) {
+	isSame := m.reference.Is(b)
+	if !isSame {
 		m.reference = m.view.Against(b)
 	}
-	return m.reference.Covariance(a)
+	if !isSame || !m.compared.Is(a) {
+		m.compared, m.common = a, m.reference.Covariance(a)
+	}
+	return m.common
 }

@@ -200,7 +200,7 @@ func (x *Beliefs) prior(c pools.Cell, name measure.Metric) float64 {
 // simulated returns the logarithm of a metric of a cell by the simulation alone.
 func (x *Beliefs) simulated(c pools.Cell, name measure.Metric) float64 {
 	r := x.predictor.Simulate(c)
-	switch m := newMetric(name); {
+	switch m := x.metric(name); {
 	case m.isGoodput():
 		return x.logGoodput(m, r)
 	case !m.isRate():

@@ -42,6 +42,16 @@ func newCriteria(goal search.Goal) criteria {
 	return c
 }
 
+// metric returns the metric of a name, also one that the goal does not have.
+func (c criteria) metric(name measure.Metric) *metric {
+	for _, m := range c.metrics {
+		if m.name == name {
+			return m
+		}
+	}
+	return newMetric(name)
+}
+
 // Dropped lists the metrics whose predictions turned out wrong.
 func (c criteria) Dropped() []measure.Metric {
 	var list []measure.Metric
@@ -126,8 +136,8 @@ func (c criteria) variances(of func(k int) float64) float64 {
 	for k, m := range c.metrics {
 		switch {
 		case m.weight == 0 || !m.isKnown:
-		case m.direction() != 0:
-			speed += m.weight * m.direction() * math.Sqrt(max(of(k), 0))
+		case m.direction != 0:
+			speed += m.weight * m.direction * math.Sqrt(max(of(k), 0))
 		default:
 			others += m.weight * m.weight * of(k)
 		}
@@ -169,7 +179,7 @@ func (c criteria) logGoodput(m *metric, r queuesim.Result) float64 {
 
 // simulatedValue returns a metric by the simulation alone; nil if it lacks the metric.
 func (c criteria) simulatedValue(name measure.Metric, r queuesim.Result) *float64 {
-	m := newMetric(name)
+	m := c.metric(name)
 	var v float64
 	switch {
 	case m.isRate():

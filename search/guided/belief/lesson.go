@@ -65,7 +65,7 @@ func (x *Beliefs) Needed(b Belief, trials int) (deviations, others float64) {
 		variance, information := b.Residuals[k].Variance, x.Information(k, b, trials)
 		room := x.sure * math.Sqrt(max(variance-information, 0))
 		need := func(way, misses float64) { // way: direction of the metric that keeps the limit
-			if d := (misses + room) / max(math.Sqrt(information), posterior.Least); m.direction()*way > 0 {
+			if d := (misses + room) / max(math.Sqrt(information), posterior.Least); m.direction*way > 0 {
 				deviations = max(deviations, d)
 			} else {
 				others *= distuv.UnitNormal.CDF(-d)

@@ -14,6 +14,7 @@ type metric struct {
 	name        measure.Metric
 	quantile    float64 // of a percentile of the latency; else 0
 	within      float64 // s, limit of a goodput; else 0
+	direction   float64 // in which it changes on a faster machine; 0 if it does not depend on speed
 	weight      float64 // in the objective, negative if lower is better; 0 for none
 	limits      []search.Constraint
 	isPredicted bool // by the simulation of the queue
@@ -21,6 +22,8 @@ type metric struct {
 	isKnown     bool // it was measured, or is predicted
 	view        *posterior.View
 	reference   posterior.Reference // last cell with which others were compared
+	compared    posterior.Residual  // last cell that was compared with it, for several numbers of trials
+	common      float64             // their covariance
 	running     posterior.Ahead     // the error of the next trial in the running process
 	fresh       posterior.Ahead     // and in a process that is launched for it
 }
@@ -30,6 +33,9 @@ func newMetric(name measure.Metric) *metric {
 	m.quantile, _ = name.Quantile()
 	limit, _ := name.Within()
 	m.within = limit.Seconds()
+	if m.direction = posterior.Direction(m.source()); name == measure.Cost {
+		m.direction = -m.direction
+	}
 	return m
 }
 
@@ -98,15 +104,6 @@ func (m *metric) ahead(isRunning bool) posterior.Ahead {
 		return m.running
 	}
 	return m.fresh
-}
-
-// direction returns the direction in which the metric changes on a faster machine; 0 if it does not
-// depend on speed.
-func (m *metric) direction() float64 {
-	if m.name == measure.Cost {
-		return -posterior.Direction(m.source())
-	}
-	return posterior.Direction(m.name)
 }
 
 // source returns the measured metric behind it: the cost is derived from the throughput.
