@@ -32,8 +32,9 @@ type lane struct {
 	gather   float64        // s, until when idle instances leave the open batch to grow; infinite: they do not
 	tally    tally
 
-	arrivals, service, mixing random
-	speed                     speed
+	arrivals, mixing random
+	factors          factors
+	speed            speed
 
 	kinds   func() int                    // for tests: kind of the next request; nil: by the shares
 	factor  func() float64                // for tests: ratio of an execution's time to the curve's; nil: log-normal
@@ -114,7 +115,7 @@ func (l *lane) reset(b Batcher, c ServiceCurve, seed uint64) {
 	l.running = l.running[:0]
 	l.returns, l.gather = gathering.New(l.instances), math.Inf(1)
 	l.arrivals.seed(seed, 0)
-	l.service.seed(seed, 1)
+	l.factors.begin(seed, c.Spread)
 	l.mixing.seed(seed, 2)
 	l.speed.reset(c.Speed, seed)
 }
@@ -294,13 +295,40 @@ func instant(seconds float64) time.Duration { return time.Duration(math.Round(se
 
 // draw draws the random factor of an execution's time: log-normal with mean 1.
 func (l *lane) draw() float64 {
-	switch spread := l.curve.Spread; {
+	switch {
 	case l.factor != nil:
 		return l.factor()
-	case spread > 0:
-		return logNormal(&l.service, spread)
+	case l.curve.Spread > 0:
+		return l.factors.draw()
 	}
 	return 1
+}
+
+// factors are the random factors of the times of a simulation's executions, in their order. They depend on
+// seed and spread alone, so that the simulations of an engine's cells have them in common.
+type factors struct {
+	random
+	of     uint64 // seed
+	spread float64
+	list   []float64
+	next   int
+}
+
+// begin makes the first factor the next one.
+func (f *factors) begin(seed uint64, spread float64) {
+	f.next = 0
+	if f.numbers == nil || f.of != seed || f.spread != spread {
+		f.of, f.spread, f.list = seed, spread, f.list[:0]
+		f.seed(seed, 1)
+	}
+}
+
+func (f *factors) draw() float64 {
+	if f.next == len(f.list) {
+		f.list = append(f.list, logNormal(&f.random, f.spread))
+	}
+	f.next++
+	return f.list[f.next-1]
 }
 
 // logNormal draws a number with mean 1 whose logarithm has a standard deviation.

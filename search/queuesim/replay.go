@@ -71,6 +71,7 @@ func (l *lane) setCurve(c ServiceCurve, cores int, seed uint64) {
 	}
 	l.curve = c
 	l.path.reset(c, seed)
+	l.factors.begin(seed, c.Spread)
 }
 
 // Chosen returns the server of each request of the latest replay. It is valid until the next simulation.

@@ -30,6 +30,10 @@ func (s *Simulator) alone() { s.lanes, s.sent = append(s.lanes[:0], &s.lane), 0 
 
 // run processes events until all tallies are complete, or no event is left.
 func (s *Simulator) run() {
+	if len(s.lanes) == 1 {
+		s.lanes[0].runAlone()
+		return
+	}
 	for !s.isComplete() {
 		l, at, what, i := s.next()
 		if what == nothing {
@@ -42,10 +46,23 @@ func (s *Simulator) run() {
 			each.advance(at)
 		}
 		l.handle(what, i)
-		if what == completion && len(s.lanes) > 1 {
+		if what == completion {
 			s.release()
 		}
 		s.pace()
+	}
+}
+
+// runAlone is Simulator.run for a lane alone.
+func (l *lane) runAlone() {
+	for !l.tally.isComplete(l.now) {
+		at, what, i := l.next()
+		if what == nothing {
+			return
+		}
+		l.advance(at)
+		l.handle(what, i)
+		l.pace(0)
 	}
 }
 
@@ -64,7 +81,7 @@ func (s *Simulator) next() (l *lane, at float64, what event, i int) {
 func (s *Simulator) isComplete() bool {
 	for _, l := range s.lanes {
 		if !l.tally.isComplete(l.now) {
-			return len(s.lanes) > 1 && s.sent >= s.most()
+			return s.sent >= s.most()
 		}
 	}
 	return true
@@ -84,10 +101,6 @@ func (s *Simulator) release() {
 
 // pace recomputes the ends of all executions after one lane has changed.
 func (s *Simulator) pace() {
-	if len(s.lanes) == 1 {
-		s.lanes[0].pace(0)
-		return
-	}
 	total := 0.0
 	for _, l := range s.lanes {
 		total += l.demand()

@@ -3,6 +3,7 @@ package queuesim
 import (
 	"fmt"
 	"math"
+	"math/rand/v2"
 	"testing"
 	"time"
 
@@ -14,7 +15,7 @@ const many = 100_000
 
 // exponential makes all execution times of a simulator exponential.
 func exponential(s *Simulator) *Simulator {
-	s.factor = func() float64 { return s.service.numbers.ExpFloat64() }
+	s.factor = rand.New(rand.NewPCG(0, 1)).ExpFloat64
 	return s
 }
 

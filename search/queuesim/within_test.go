@@ -11,8 +11,7 @@ import (
 // within t is 1 − e^(−t/2).
 func TestShareWithinALimit(t *testing.T) {
 	t.Parallel()
-	var s Simulator
-	s.factor = func() float64 { return s.service.numbers.ExpFloat64() }
+	s := exponential(new(Simulator))
 	limits := []float64{0, 1, 2, 6, 1e9}
 	r := s.Simulate(Batcher{}, constant(1), measure.Load{RequestRate: 0.5}, Options{Requests: 200_000, Within: limits})
 	for i, limit := range limits {
