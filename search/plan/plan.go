@@ -50,6 +50,7 @@ type Plan struct {
 	shown      *decision            // last displayed decision
 	decisions  []*decision          // the last two
 	searched   *decision            // the last one by the search alone
+	next       *search.Action       // answer of Ask; nil before the first question after a change
 }
 
 // Around returns a campaign around an explorer that is made for the ledger and the space's
@@ -90,14 +91,18 @@ func check(s search.Settings) error {
 	return errors.Join(errs...)
 }
 
-// Ask returns the next trial, or the reason why the campaign ends.
+// Ask returns the next trial, or the reason why the campaign ends. Those who show the campaign's progress ask, too.
 func (p *Plan) Ask() search.Action {
-	next := p.following()
-	if next.Block != nil {
-		return next.Numbered(p.blocks + 1)
+	if p.next == nil {
+		next := p.following()
+		if next.Block != nil {
+			next = next.Numbered(p.blocks + 1)
+		} else {
+			next.Trial.Fresh = !next.Stop && p.costs.isFresh(next.Trial)
+		}
+		p.next = &next
 	}
-	next.Trial.Fresh = !next.Stop && p.costs.isFresh(next.Trial)
-	return next
+	return *p.next
 }
 
 // following returns the next action, without regard to the running process.
@@ -185,6 +190,7 @@ func (p *Plan) spent() string {
 // Tell learns the outcome of the last trial. The judging parts get the event with the memory of its
 // configuration, and the explorer gets the measured event.
 func (p *Plan) Tell(e search.Event) {
+	p.next = nil
 	phase := e.Trial.Phase
 	if p.ended == "" && (phase == search.PhaseFinal || phase == search.PhaseLoadCurve) {
 		p.ended = p.whyEnded()
@@ -228,13 +234,14 @@ func (p *Plan) whyEnded() string {
 func (p *Plan) Extend(by time.Duration) {
 	if p.settings.Budget.Time > 0 {
 		p.settings.Budget.Time += by
+		p.next = nil
 	}
 }
 
 // Confirm ends the search. From now on the plan asks only for the finals that the answer so far needs.
 // A resumed campaign searches on.
 func (p *Plan) Confirm() {
-	p.isHurried, p.ended = true, "the user asked for no more than to confirm the answer"
+	p.isHurried, p.ended, p.next = true, "the user asked for no more than to confirm the answer", nil
 }
 
 // Explainer returns the framed strategy if it can explain its answer.
