@@ -10,16 +10,8 @@ import (
 	"tuner/search/standings"
 )
 
-func TestConforms(t *testing.T) {
-	t.Parallel()
-	searchtest.Conform(t, searchtest.Small(), func(s search.Settings) (search.Strategy, error) {
-		return plan.Around(s, func(l *standings.Ledger, candidates *search.Candidates) plan.Explorer {
-			return guided.New(s, l, candidates)
-		})
-	})
-}
-
-// So it is with requests of several kinds, which have windows of their own in service trials.
+// The strategy conforms with requests of several kinds, which have windows of their own in service trials.
+// TestStrategiesConform of package plan is about requests of one kind.
 func TestConformsWithKinds(t *testing.T) {
 	t.Parallel()
 	searchtest.Conform(t, searchtest.Small(), func(s search.Settings) (search.Strategy, error) {

@@ -47,20 +47,16 @@ func (m machine) regret(t *testing.T, g *Guided, limit float64) float64 {
 func TestEarlierCampaignSavesTrials(t *testing.T) {
 	t.Parallel()
 	const seeds = 8
-	simulated := &sync.Map{}
 	var trials, launched [2]int // without and with
 	var missed [2][]float64
 	for seed := range uint64(seeds) {
-		limit := []float64{0.02, 10}[seed%2]
-		m := typical(seed, limit)
-		m.simulated = simulated
-		_, first := m.run(t, 120)
+		first, m := playTypical(t, seed), ofTypical(seed)
 		m.visit, m.slower = 1, 0.05
-		for i, earlier := range [][]search.Earlier{nil, {{From: "first", Same: true, Events: first}}} {
+		for i, earlier := range [][]search.Earlier{nil, {{From: "first", Same: true, Events: first.events}}} {
 			m.settings.Earlier = earlier
 			g, events := m.run(t, 120)
 			trials[i], launched[i] = trials[i]+len(events), launched[i]+launches(events)
-			regret := m.regret(t, g, limit)
+			regret := m.regret(t, g, first.limit)
 			missed[i] = append(missed[i], regret)
 			t.Logf("seed %d, %d earlier campaigns: regret %.3f, %d trials, %d launches", seed, len(earlier), regret, len(events), launches(events))
 		}
@@ -148,22 +144,18 @@ func TestEarlierCampaignFromAJournal(t *testing.T) {
 // twice as long. As a prior this costs little here, where four threads are far better.
 func TestMisleadingPrior(t *testing.T) {
 	t.Parallel()
-	simulated := [2]*sync.Map{{}, {}}
+	simulated := &sync.Map{}
 	for seed := range uint64(2) {
-		limit := []float64{0.02, 10}[seed%2]
-		other := typical(seed+100, limit)
-		other.simulated, other.power, other.slower = simulated[1], 0.2, math.Ln2
+		alone, m := playTypical(t, seed), ofTypical(seed)
+		other := typical(seed+100, alone.limit)
+		other.simulated, other.power, other.slower = simulated, 0.2, math.Ln2
 		_, there := other.run(t, 120)
-		m := typical(seed, limit)
-		m.simulated = simulated[0]
-		g, events := m.run(t, 120)
-		alone := m.regret(t, g, limit)
 		m.settings.Earlier = []search.Earlier{{From: "there", Events: there}}
 		g, told := m.run(t, 120)
-		regret := m.regret(t, g, limit)
-		t.Logf("seed %d: regret %.3f after %d trials, %.3f after %d without the prior", seed, regret, len(told), alone, len(events))
-		if regret > max(0.05, alone) {
-			t.Errorf("seed %d: regret %.3f, %.3f without the prior", seed, regret, alone)
+		regret := m.regret(t, g, alone.limit)
+		t.Logf("seed %d: regret %.3f after %d trials, %.3f after %d without the prior", seed, regret, len(told), alone.regret, len(alone.events))
+		if regret > max(0.05, alone.regret) {
+			t.Errorf("seed %d: regret %.3f, %.3f without the prior", seed, regret, alone.regret)
 		}
 	}
 }

@@ -24,29 +24,58 @@ func typical(seed uint64, limit float64) machine {
 	return machine{settings: small(limit), seed: seed, poolError: 0.08, cellError: 0.03, noise: 0.05, tail: 0.3, simulated: &sync.Map{}}
 }
 
+// played is a campaign of at most 120 trials on a typical machine.
+type played struct {
+	limit  float64 // s, on p99
+	events []search.Event
+	ranked []standings.Standing
+	served int     // windows of the search
+	regret float64 // see machine.regret
+}
+
+// typicals are the campaigns of the seeds 0 to 19, in turns at a tight limit on p99 and without one. Several tests
+// look at them, and each takes a second.
+var typicals [20]struct {
+	once sync.Once
+	played
+}
+
+var typicalsSimulated sync.Map // see machine.simulated
+
+func ofTypical(seed uint64) machine {
+	m := typical(seed, []float64{0.02, 10}[seed%2])
+	m.simulated = &typicalsSimulated
+	return m
+}
+
+func playTypical(t *testing.T, seed uint64) played {
+	t.Helper()
+	c := &typicals[seed]
+	c.once.Do(func() {
+		m := ofTypical(seed)
+		limit := *m.settings.Goal.Constraints[0].Max
+		g, events := m.run(t, 120)
+		c.played = played{limit, events, g.Ranked(), g.schedule.served, m.regret(t, g, limit)}
+	})
+	return c.played
+}
+
 // At a tight limit on p99 and without one, most of 20 campaigns end within 2 % of the best feasible
 // cell, after 1 % of the cells.
 func TestFindsTheBest(t *testing.T) {
 	t.Parallel()
-	const seeds = 20
-	simulated, good, served := &sync.Map{}, 0, 0
+	seeds, good, served := len(typicals), 0, 0
 	for seed := range uint64(seeds) {
-		limit := []float64{0.02, 10}[seed%2]
-		m := typical(seed, limit)
-		m.simulated = simulated
-		g, events := m.run(t, 120)
-		served += g.schedule.served
-		ranked := g.Ranked()
-		if len(ranked) == 0 || !ranked[0].Point.Passes() {
-			t.Errorf("seed %d: nothing passes after %d trials", seed, len(events))
+		c := playTypical(t, seed)
+		served += c.served
+		if len(c.ranked) == 0 || !c.ranked[0].Point.Passes() {
+			t.Errorf("seed %d: nothing passes after %d trials", seed, len(c.events))
 			continue
 		}
-		x, _, p99 := m.truth(g, ranked[0].Candidate, ranked[0].Load)
-		regret := 1 - x/m.best(t, limit)
-		if regret <= 0.02 && p99 <= 1.02*limit {
+		if c.regret <= 0.02 {
 			good++
 		}
-		t.Logf("seed %d: regret %.3f, p99 %.4f s of %.4f s, %d trials, %v at %v", seed, regret, p99, limit, len(events), ranked[0].Candidate.Describe(), ranked[0].Load)
+		t.Logf("seed %d: regret %.3f within %v s, %d trials, %v at %v", seed, c.regret, c.limit, len(c.events), c.ranked[0].Candidate.Describe(), c.ranked[0].Load)
 	}
 	if good < seeds*3/4 {
 		t.Errorf("%d of %d campaigns end within 2 %% of the best", good, seeds)

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -41,6 +42,30 @@ func cases() map[string]searchtest.Company {
 	return list
 }
 
+// campaign is a campaign of a minute at its end.
+type campaign struct {
+	once     sync.Once
+	plan     *plan.Plan // for the test that asks it
+	settings search.Settings
+	events   []search.Event
+}
+
+// campaigns are those of the cases. Several tests look at them, and each takes seconds.
+var campaigns = sync.OnceValue(func() map[string]*campaign {
+	list := map[string]*campaign{}
+	for name := range cases() {
+		list[name] = &campaign{}
+	}
+	return list
+})
+
+func played(t *testing.T, name string, c searchtest.Company) *campaign {
+	t.Helper()
+	x := campaigns()[name]
+	x.once.Do(func() { x.plan, x.settings, x.events = run(t, plan.Colocation, c, search.Budget{Time: time.Minute}) })
+	return x
+}
+
 func text(t *testing.T, v any) string {
 	t.Helper()
 	data, err := json.Marshal(v)
@@ -57,11 +82,12 @@ func TestTrials(t *testing.T) {
 	for name, c := range cases() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			p, s, events := run(t, plan.Colocation, c, search.Budget{Time: 90 * time.Second})
+			x := played(t, name, c)
+			p, s, events := x.plan, x.settings, x.events
 			if first := events[0].Trial; !first.Candidate.IsDefault() || first.Phase != search.PhaseDefault {
 				t.Errorf("the first trial is %v of phase %s", first.Candidate, first.Phase)
 			}
-			if last := events[len(events)-1]; last.Elapsed > 91*time.Second {
+			if last := events[len(events)-1]; last.Elapsed > 61*time.Second {
 				t.Errorf("the campaign took %v", last.Elapsed)
 			}
 			legal := map[string]bool{"default": true}
@@ -118,13 +144,10 @@ func TestResumesAnywhere(t *testing.T) {
 	for name, c := range cases() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s, err := c.Settings(search.Budget{Time: time.Minute})
-			if err != nil {
-				t.Fatal(err)
-			}
-			_, _, events := run(t, plan.Colocation, c, s.Budget)
+			x := played(t, name, c)
+			events := x.events
 			for _, n := range []int{1, 3, len(events) / 3, len(events) / 2, len(events) - 1} {
-				again, err := plan.New(plan.Colocation, s)
+				again, err := plan.New(plan.Colocation, x.settings)
 				if err != nil {
 					t.Fatal(err)
 				}
