@@ -107,7 +107,7 @@ func read(dir string, c Campaign, replay Analyzer, describe func(analyze.Config)
 	if err != nil {
 		return x, fmt.Errorf("cannot analyze the campaign of %s on %s: %w", c.Model, c.Machine, err)
 	}
-	x.result = result
+	x.result = &result
 	best, ok := result.Winner()
 	if !ok || best.Best == nil {
 		x.State = StateInfeasible

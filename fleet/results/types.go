@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	"gonum.org/v1/gonum/stat"
+
 	"tuner/analyze"
 	"tuner/measure/stats"
 )
@@ -47,7 +49,7 @@ type Type struct {
 // campaign is a campaign with its analysis.
 type campaign struct {
 	Row
-	result analyze.Result
+	result *analyze.Result
 	hourly float64 // price of an hour of the pod; 0: unknown
 }
 
@@ -164,7 +166,8 @@ func configsOf(answered []campaign) []overMachines {
 	return list
 }
 
-func mean(list []float64) float64 { return stats.Mean(list).Value }
+// mean returns the mean of some values, at least one.
+func mean(list []float64) float64 { return stat.Mean(list, nil) }
 
 // best returns the throughput of a configuration in a campaign, at the load that is best there. It is
 // nil unless the configuration keeps the constraints there.

@@ -28,6 +28,15 @@ type machine struct {
 	neighbour
 	remains  float64 // seconds until that changes
 	launches [2]float64
+
+	gap, length, launch span
+}
+
+// span is a time that passes again and again.
+type span struct {
+	seconds float64
+	keeps   float64 // share of the drift that is left after it
+	moves   float64 // standard deviation of what is new
 }
 
 // neighbour is another load on the machine that comes and goes.
@@ -62,17 +71,22 @@ func newMachine(random, tails *rand.Rand, noise float64, bursts bool) *machine {
 	m := &machine{random: random, tails: tails, noise: noise, bursts: bursts, neighbour: usual}
 	m.drift = driftShare * noise * random.NormFloat64()
 	m.remains = m.quiet * random.ExpFloat64()
+	m.gap, m.length, m.launch = spanOf(windowGap, noise), spanOf(windowLength, noise), spanOf(launchTime, noise)
 	return m
 }
 
-// pass advances the time, and returns the share of it in which the neighbour was busy.
-func (m *machine) pass(seconds float64) float64 {
+func spanOf(seconds, noise float64) span {
 	keeps := math.Exp(-seconds / driftTime)
-	m.drift = keeps*m.drift + driftShare*m.noise*math.Sqrt(1-keeps*keeps)*m.random.NormFloat64()
+	return span{seconds, keeps, driftShare * noise * math.Sqrt(1-keeps*keeps)}
+}
+
+// pass advances the time, and returns the share of it in which the neighbour was busy.
+func (m *machine) pass(s span) float64 {
+	m.drift = s.keeps*m.drift + s.moves*m.random.NormFloat64()
 	if !m.bursts {
 		return 0
 	}
-	busy, left := 0.0, seconds
+	busy, left := 0.0, s.seconds
 	for left > 0 {
 		step := min(left, m.remains)
 		if m.burning {
@@ -87,16 +101,19 @@ func (m *machine) pass(seconds float64) float64 {
 			}
 		}
 	}
-	return busy / seconds
+	return busy / s.seconds
 }
 
 // window returns the logarithm of a side's throughput in a window, and the measured withheld time.
 func (m *machine) window(side int) (log, withheld float64) {
-	m.pass(windowGap)
-	busy := m.pass(windowLength)
-	log = m.drift + m.launches[side] + windowShare*m.noise*math.Sqrt(windowSeconds/windowLength)*m.random.NormFloat64() + math.Log(1-m.loss*busy)
+	m.pass(m.gap)
+	loses := 0.0
+	if busy := m.pass(m.length); busy > 0 {
+		loses = math.Log(1 - m.loss*busy)
+	}
+	log = m.drift + m.launches[side] + windowShare*m.noise*math.Sqrt(windowSeconds/windowLength)*m.random.NormFloat64() + loses
 	if m.seen > 0 {
-		withheld = max(0, -math.Log(1-m.loss*busy)+m.seen*m.tails.NormFloat64())
+		withheld = max(0, -loses+m.seen*m.tails.NormFloat64())
 	}
 	if m.random.Float64() < spikes {
 		log += math.Log(1 - 0.1 - 0.3*m.random.Float64())
@@ -112,7 +129,7 @@ func (m *machine) window(side int) (log, withheld float64) {
 // all requests is an eighth of the requests of one window. So p99 is the latency of the slowest
 // window, which trimming does not remove.
 func (m *machine) pair(number int, loses float64) (throughput, p99 Value) {
-	m.pass(launchTime)
+	m.pass(m.launch)
 	m.launches = [2]float64{launchNoise * m.random.NormFloat64(), launchNoise*m.random.NormFloat64() + math.Log(1-loses)}
 	throughput = Value{make([]float64, WindowsPerPair), make([]float64, WindowsPerPair)}
 	slowest := [2]float64{math.Inf(1), math.Inf(1)}
