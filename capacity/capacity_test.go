@@ -129,7 +129,7 @@ func TestServeKeepsAllRequests(t *testing.T) {
 	t.Parallel()
 	q := question(t, "mean 450/s")
 	r := box("c7i", 1)
-	x := newSite(&q, &r)
+	x := newSite(&q, &r, q.table(&r))
 	f := fleetState{ready: 2}
 	came, answered := 0.0, 0.0
 	for i := range 100 {
@@ -151,7 +151,7 @@ func TestWaitsCount(t *testing.T) {
 	t.Parallel()
 	q := question(t, "mean 450/s")
 	r := box("c7i", 1)
-	x := newSite(&q, &r)
+	x := newSite(&q, &r, q.table(&r))
 	got := served{rate: x.highest, wait0: 0, wait1: 0.18}.within(x, 0)
 	if want := x.limits[0].at(x.highest) / 2; math.Abs(got-want) > 1e-9 {
 		t.Errorf("a share of %g, want %g", got, want)

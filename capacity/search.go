@@ -68,17 +68,25 @@ type searcher struct {
 // newSearcher makes the tables of all replicas.
 func newSearcher(q *Question, replicas []replica.Replica) *searcher {
 	s := &searcher{q: q, days: q.Traffic.Days(), sites: make([]*site, len(replicas)), hours: q.Traffic.Length().Hours()}
-	parallel.For(len(replicas), func(i int) { s.sites[i] = newSite(q, &replicas[i]) })
+	parallel.For(len(replicas), func(i int) { s.sites[i] = newSite(q, &replicas[i], q.table(&replicas[i])) })
 	return s
 }
 
-func newSite(q *Question, r *replica.Replica) *site {
-	behind := min(max(int(math.Ceil(q.Traffic.Mean()/r.Capacity)), 1), mostInTable)
-	limits := latencyLimits(q.Limit.Seconds())
-	x := &site{replica: r, seconds: limits, startup: int(math.Ceil(float64(q.startup(r)) / float64(traffic.Step)))}
-	x.table = r.Table(replica.Surroundings{Replicas: behind, Balancer: q.Balancer, Dispersion: q.Traffic.Dispersion}, limits, q.Seed)
+// behind returns the number of replicas behind the balancer in a replica's table.
+func (q *Question) behind(r *replica.Replica) int {
+	return min(max(int(math.Ceil(q.Traffic.Mean()/r.Capacity)), 1), mostInTable)
+}
+
+// table simulates a replica among others.
+func (q *Question) table(r *replica.Replica) replica.Table {
+	around := replica.Surroundings{Replicas: q.behind(r), Balancer: q.Balancer, Dispersion: q.Traffic.Dispersion}
+	return r.Table(around, latencyLimits(q.Limit.Seconds()), q.Seed)
+}
+
+func newSite(q *Question, r *replica.Replica, t replica.Table) *site {
+	x := &site{replica: r, table: t, seconds: t.Limits, startup: int(math.Ceil(float64(q.startup(r)) / float64(traffic.Step)))}
 	x.highest, x.safe = x.table.Highest(), x.table.Safe(0, q.Share)
-	for i := range limits {
+	for i := range t.Limits {
 		x.limits = append(x.limits, newShares(&x.table, i))
 	}
 	return x

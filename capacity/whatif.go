@@ -1,6 +1,7 @@
 package capacity
 
 import (
+	"sync"
 	"time"
 
 	"tuner/capacity/replica"
@@ -37,7 +38,7 @@ func whatIfStartups() []float64 { return []float64{0.5, 1, 4} }
 
 // WhatIfs answers the question for other rates, limits and startup times, for each type of machine by
 // itself. So a page can also weigh the types by other prices. The question has an answer (Find).
-func WhatIfs(q Question, model string, replicas []replica.Replica) (WhatIf, error) {
+func WhatIfs(q Question, replicas []replica.Replica) (WhatIf, error) {
 	w := WhatIf{Rates: whatIfRates()}
 	for _, f := range whatIfLimits() {
 		w.Limits = append(w.Limits, Significant(f*q.Limit.Seconds()))
@@ -54,29 +55,58 @@ func WhatIfs(q Question, model string, replicas []replica.Replica) (WhatIf, erro
 		byType[r.Type] = append(byType[r.Type], r)
 	}
 	n := len(w.Rates) * len(w.Limits) * len(w.Startups)
-	for _, kind := range w.Types {
-		answers := make([]Answer, n)
-		err := parallel.Try(n, func(i int) (err error) {
-			asked := q
-			asked.Startup = time.Duration(w.Startups[i%len(w.Startups)] * float64(time.Second))
-			asked.Limit = time.Duration(w.Limits[i/len(w.Startups)%len(w.Limits)] * float64(time.Second))
-			asked.Traffic = q.Traffic.Times(w.Rates[i/len(w.Startups)/len(w.Limits)])
-			answers[i], err = answer(asked, model, byType[kind])
-			return err
-		})
-		if err != nil {
+	asked := make([]Question, n)
+	for i := range asked {
+		x := q
+		x.Startup = time.Duration(w.Startups[i%len(w.Startups)] * float64(time.Second))
+		x.Limit = time.Duration(w.Limits[i/len(w.Startups)%len(w.Limits)] * float64(time.Second))
+		x.Traffic = q.Traffic.Times(w.Rates[i/len(w.Startups)/len(w.Limits)])
+		if err := x.check(); err != nil {
 			return WhatIf{}, err
 		}
+		asked[i] = x
+	}
+	for _, kind := range w.Types {
+		same := byType[kind]
+		known, answers := tablesOf(asked, same), make([]Answer, n)
+		parallel.For(n, func(i int) { answers[i] = answer(&asked[i], same, known) })
 		w.Answers = append(w.Answers, answers)
 	}
 	return w, nil
 }
 
-func answer(q Question, model string, replicas []replica.Replica) (Answer, error) {
-	p, err := Find(q, model, replicas)
-	if err != nil {
-		return Answer{}, err
+// tables has the tables of replicas. Each is simulated when it is needed first. Questions that differ
+// only in the startup time have the same, and most that differ in the rate.
+type tables map[tableKey]func() replica.Table
+
+// tableKey has what a table depends on, among questions of a what-if.
+type tableKey struct {
+	replica, behind int
+	limit           time.Duration
+}
+
+func tablesOf(asked []Question, replicas []replica.Replica) tables {
+	t := tables{}
+	for i := range asked {
+		q := &asked[i]
+		for k := range replicas {
+			r := &replicas[k]
+			t[tableKey{k, q.behind(r), q.Limit}] = sync.OnceValue(func() replica.Table { return q.table(r) })
+		}
 	}
-	b := p.Best
-	return Answer{p.Status == Satisfied, b.Configuration, b.Scaling.Min, b.Scaling.Max, Significant(b.Scaling.Target), b.Hours, b.Within, b.P99}, nil
+	return t
+}
+
+// answer finds the cheapest fleet, without its alternatives.
+func answer(q *Question, replicas []replica.Replica, known tables) Answer {
+	s := &searcher{q: q, days: q.Traffic.Days(), hours: q.Traffic.Length().Hours()}
+	for k := range replicas {
+		r := &replicas[k]
+		s.sites = append(s.sites, newSite(q, r, known[tableKey{k, q.behind(r), q.Limit}]()))
+	}
+	f := finding{searcher: s}
+	f.collect()
+	chosen, kept := f.best()
+	b := s.fleet(&chosen, "chosen")
+	return Answer{kept, b.Configuration, b.Scaling.Min, b.Scaling.Max, Significant(b.Scaling.Target), b.Hours, b.Within, b.P99}
 }

@@ -2,6 +2,7 @@ package capacity
 
 import (
 	"testing"
+	"time"
 
 	"tuner/capacity/replica"
 	"tuner/capacity/traffic"
@@ -19,7 +20,7 @@ func TestWhatIfs(t *testing.T) {
 	t.Parallel()
 	q := question(t, "peak 500/s, office hours")
 	q.Traffic.Requests = q.Traffic.Requests[:traffic.PerDay] // 90 plans of a week take long
-	w, err := WhatIfs(q, "model", replicasOf("c7i", "c7g"))
+	w, err := WhatIfs(q, replicasOf("c7i", "c7g"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -32,6 +33,18 @@ func TestWhatIfs(t *testing.T) {
 	p := find(t, q, box("c7i", 1))
 	if a := at(0, 2, 1, 1); a.Hours != p.Best.Hours || a.Min != p.Best.Scaling.Min || !a.Satisfied {
 		t.Errorf("%+v, and the plan is %+v", a, p.Best)
+	}
+	// elsewhere too, where tables are shared between questions
+	for _, i := range [][3]int{{0, 0, 2}, {0, 2, 0}, {4, 1, 2}, {4, 2, 2}} {
+		asked := q
+		asked.Traffic = q.Traffic.Times(w.Rates[i[0]])
+		asked.Limit = time.Duration(w.Limits[i[1]] * float64(time.Second))
+		asked.Startup = time.Duration(w.Startups[i[2]] * float64(time.Second))
+		p := find(t, asked, box("c7i", 1))
+		want := Answer{p.Status == Satisfied, p.Best.Configuration, p.Best.Scaling.Min, p.Best.Scaling.Max, Significant(p.Best.Scaling.Target), p.Best.Hours, p.Best.Within, p.Best.P99}
+		if got := at(0, i[0], i[1], i[2]); got != want {
+			t.Errorf("at %v: %+v, and the plan is %+v", i, got, want)
+		}
 	}
 	for i := 1; i < len(w.Rates); i++ {
 		if at(0, i, 1, 1).Hours < at(0, i-1, 1, 1).Hours {

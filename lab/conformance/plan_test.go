@@ -73,7 +73,7 @@ func planOf(t *testing.T, prices map[string]float64, mark string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	around, err := capacity.WhatIfs(q, p.Model, replicas)
+	around, err := capacity.WhatIfs(q, replicas)
 	if err != nil {
 		t.Fatal(err)
 	}

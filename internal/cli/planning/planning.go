@@ -102,7 +102,7 @@ func Run(ctx context.Context, o Options, paths []string) error {
 		if format == adaptiveFormat {
 			return o.writeAdaptive(w, q, p, results, replicas)
 		}
-		around, err := capacity.WhatIfs(q, p.Model, replicas)
+		around, err := capacity.WhatIfs(q, replicas)
 		if err != nil {
 			return err
 		}
