@@ -289,7 +289,7 @@ func (g *Guided) explore(*survey) (search.Action, bool) {
 		return search.Action{}, false
 	}
 	if p, ok := g.pools.Default(); ok && p.Engine().IsOpen() && p.IsUnopened() {
-		return g.opener.begin(p), true
+		return g.opener.begin(p, g.opener.isHurried()), true
 	}
 	e := g.pools.Unexplored(g.pools.Experience())
 	if e == nil {
@@ -327,7 +327,7 @@ func (g *Guided) worthiest(s *survey) (search.Action, bool) {
 	opening, ok := g.opener.best(s, g.allows)
 	switch {
 	case ok && opening.worth > worth:
-		return g.opener.begin(opening.pool), true
+		return g.opener.begin(opening.pool, g.opener.isHurried()), true
 	case worth > 0:
 		return g.measure(best, s, why), true
 	case !s.hasLead() && s.nearest != nil && !s.nearest.Pool.IsMeasured():

@@ -86,13 +86,13 @@ func (o opener) chance(s *survey) float64 {
 // false if none is worth a trial.
 func (o opener) best(s *survey, allows func(search.Action) bool) (poolBound, bool) {
 	var best poolBound
-	known := o.pools.Experience()
+	known, isHurried := o.pools.Experience(), o.isHurried()
 	for _, e := range o.pools.Engines() {
 		if known.IsHopeless(e) {
 			continue
 		}
 		for _, x := range o.worthOpening(e, s) {
-			if x.worth > best.worth && allows(o.begin(x.pool)) {
+			if x.worth > best.worth && allows(o.begin(x.pool, isHurried)) {
 				best = x
 			}
 		}
@@ -116,18 +116,18 @@ func (o opener) cost(p *pools.Pool, f predict.Forecast) float64 {
 }
 
 // begin returns the next service trial of a pool that must become ready: alone, if the engine's
-// times are unknown, else with all instances busy.
-func (o opener) begin(p *pools.Pool) search.Action {
+// times are unknown, else with all instances busy. isHurried is the opener's, which looks at all engines.
+func (o opener) begin(p *pools.Pool, isHurried bool) search.Action {
 	if !p.Engine().IsOpen() {
-		return o.serviceTrial(p, 1, o.priced(p), "service times of an engine that may be better")
+		return o.serviceTrial(p, 1, o.priced(p, isHurried), "service times of an engine that may be better")
 	}
-	return o.serviceTrial(p, p.Instances(), o.priced(p), "service times of instances together")
+	return o.serviceTrial(p, p.Instances(), o.priced(p, isHurried), "service times of instances together")
 }
 
 // price returns the service trial by which an engine shows the effect of its values.
 func (o opener) price(e *pools.Engine) search.Action {
 	entry := e.EntryPool()
-	return o.serviceTrial(entry, 1, o.priced(entry), "service times of an engine")
+	return o.serviceTrial(entry, 1, o.priced(entry, o.isHurried()), "service times of an engine")
 }
 
 // serviceTrial returns a service trial in a pool's process, with the candidate that has the largest
@@ -206,9 +206,9 @@ func (o opener) measurable(p *pools.Pool, c queuesim.ServiceCurve) int {
 
 // priced returns the sizes of a service trial that prices an engine: the smallest two if time is
 // short, else all.
-func (o opener) priced(p *pools.Pool) []int {
+func (o opener) priced(p *pools.Pool, isHurried bool) []int {
 	sizes := o.pools.Sizes(p)
-	if o.isHurried() {
+	if isHurried {
 		return sizes[:min(2, len(sizes))]
 	}
 	return sizes
