@@ -40,17 +40,17 @@ func (w workplace) awaitBlock(p *program) []int {
 // block, and keep one trial to confirm an answer that moves late.
 const contestTrials = 7
 
-// newContest makes a workplace whose default waits 20 ms for each batch. Another configuration is
-// best, so the finals have at least two members.
+// newContest makes a workplace whose default waits 40 ms for each batch. Others wait 8 ms. So another
+// configuration is best, and the finals have at least two members.
 func newContest(t *testing.T) workplace {
 	t.Helper()
 	w := newWorkplace(t)
-	w.write("config.pbtxt", "max_batch_size: 64\ndynamic_batching { max_queue_delay_microseconds: 20000 }\n")
+	w.write("config.pbtxt", "max_batch_size: 64\ndynamic_batching { max_queue_delay_microseconds: 40000 }\n")
 	w.write("profile.yaml", fmt.Sprintf(`model: %q
 config: config.pbtxt
 output: %q
 search: {strategy: grid, budget: {time: 5m, trials: %d}, window: 100ms}
-space: {max_queue_delay: [0us], intra_op_threads: [1, 2]}
+space: {max_queue_delay: [8ms], intra_op_threads: [1], instance_count: [1, 2]}
 load: {concurrency: [4]}
 `, filepath.Join(os.Getenv("TUNER_MODELS"), "mlp.onnx"), w.output, contestTrials))
 	return w

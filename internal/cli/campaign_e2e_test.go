@@ -37,7 +37,15 @@ type workplace struct {
 	prefix []string // a command that starts tuner; nil: none
 }
 
-// newWorkplace writes a profile of the small MLP into a new folder. Its campaign takes some
+// calm is the configuration of campaigns in which the size of the load does not matter. Each batch waits
+// 10 ms for more requests, so that a closed loop leaves the processors idle, for other tests too. A
+// session with several threads would keep them busy with waiting.
+const calm = `max_batch_size: 8
+dynamic_batching { max_queue_delay_microseconds: 10000 }
+parameters { key: "intra_op_thread_count" value { string_value: "1" } }
+`
+
+// newWorkplace writes a calm profile of the small MLP into a new folder. Its campaign takes some
 // seconds. The test is skipped without ONNX Runtime.
 func newWorkplace(t *testing.T) workplace {
 	t.Helper()
@@ -47,7 +55,8 @@ func newWorkplace(t *testing.T) workplace {
 	}
 	w := workplace{t: t, dir: t.TempDir()}
 	w.output = filepath.Join(w.dir, "out")
-	w.write("profile.yaml", profileText(filepath.Join(models, "mlp.onnx"), w.output))
+	w.write("calm.pbtxt", calm)
+	w.write("profile.yaml", calmText(models, w.output))
 	return w
 }
 
@@ -61,13 +70,18 @@ load: {concurrency: [1, 2, 4]}
 `, model, output, budget)
 }
 
-// severalText is profileText for two models on one server.
+// calmText is profileText for the small MLP, with the calm configuration of newWorkplace.
+func calmText(models, output string) string {
+	return "config: calm.pbtxt\n" + profileText(filepath.Join(models, "mlp.onnx"), output)
+}
+
+// severalText is calmText for two models on one server.
 func severalText(models, output string) string {
 	return fmt.Sprintf(`output: %q
 search: {strategy: grid, budget: {time: 2m, trials: %d}, window: 100ms}
 models:
-  mlp: {model: %q, load: {request_rate: 50}, constraints: {latency_p99: 10s}, space: {intra_op_threads: 1, instance_count: [1, 2]}}
-  cnn: {model: %q, load: {concurrency: 1}, constraints: {latency_p99: 10s}, space: {intra_op_threads: 1, instance_count: [1, 2]}}
+  mlp: {model: %q, config: calm.pbtxt, load: {request_rate: 50}, constraints: {latency_p99: 10s}, space: {intra_op_threads: 1, instance_count: [1, 2]}}
+  cnn: {model: %q, config: calm.pbtxt, load: {concurrency: 1}, constraints: {latency_p99: 10s}, space: {intra_op_threads: 1, instance_count: [1, 2]}}
 scale: {min: 1, max: 2}
 `, output, budget, filepath.Join(models, "mlp.onnx"), filepath.Join(models, "cnn.onnx"))
 }

@@ -16,7 +16,6 @@ import (
 	"tuner/internal/exit"
 	"tuner/model/modelconfig"
 	"tuner/profile"
-	"tuner/spec"
 )
 
 // The repository from analyze can be served alone. It has exactly the recommended configuration,
@@ -96,14 +95,7 @@ func (w workplace) checkConfig(client api.Client) {
 // infer sends one of the campaign's requests and checks for the model's output.
 func (w workplace) infer(client api.Client) {
 	w.t.Helper()
-	text, err := os.ReadFile(filepath.Join(w.dir, "profile.yaml"))
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	p, err := spec.ParseProfile("profile.yaml", text)
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	p := readProfileAt(w.t, filepath.Join(w.dir, "profile.yaml"))
 	subject, err := profile.OpenSubject(p, profile.Place{})
 	if err != nil {
 		w.t.Fatal(err)

@@ -104,15 +104,16 @@ func TestExportOfSeveralModelsIsVerified(t *testing.T) {
 }
 
 // exportInt8 makes an export of a campaign with a load, whose winner is in int8. int8 must win, since
-// the default makes every request wait for more requests that never come.
+// the default makes every request wait ten times as long for more requests that never come.
 func (w workplace) exportInt8(load string) {
 	w.t.Helper()
-	w.write("slow.pbtxt", "max_batch_size: 4\ndynamic_batching { max_queue_delay_microseconds: 50000 }\n")
+	w.write("slow.pbtxt", "max_batch_size: 4\ndynamic_batching { max_queue_delay_microseconds: 50000 }\n"+
+		`parameters { key: "intra_op_thread_count" value { string_value: "1" } }`)
 	w.write("profile.yaml", fmt.Sprintf(`model: %q
 config: slow.pbtxt
 output: out
 search: {strategy: grid, budget: {time: 2m, trials: 6}, window: 100ms}
-space: {precision: [int8], max_queue_delay: 0}
+space: {precision: [int8], max_queue_delay: 5ms}
 load: %s
 constraints: {accuracy: {metric: cosine, min: 0.9}}
 `, filepath.Join(os.Getenv("TUNER_MODELS"), "mlp.onnx"), load))

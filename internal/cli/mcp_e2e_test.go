@@ -144,7 +144,7 @@ func TestAssistantStops(t *testing.T) {
 	t.Parallel()
 	w := newWorkplace(t)
 	w.withoutCharts(".", "out")
-	w.write("profile.yaml", strings.Replace(profileText(filepath.Join(os.Getenv("TUNER_MODELS"), "mlp.onnx"), w.output), "window: 100ms", "window: 1s", 1))
+	w.write("profile.yaml", strings.Replace(calmText(os.Getenv("TUNER_MODELS"), w.output), "window: 100ms", "window: 1s", 1))
 	a := newAssistant(t, w)
 	var s campaignStatus
 	a.call("start_campaign", map[string]any{"profile": "profile.yaml"}, &s)
@@ -177,7 +177,7 @@ func TestAssistantGoes(t *testing.T) {
 			t.Parallel()
 			w := newWorkplace(t)
 			w.withoutCharts(".", "out")
-			w.write("profile.yaml", strings.Replace(profileText(filepath.Join(os.Getenv("TUNER_MODELS"), "mlp.onnx"), w.output), "window: 100ms", "window: 1s", 1))
+			w.write("profile.yaml", strings.Replace(calmText(os.Getenv("TUNER_MODELS"), w.output), "window: 100ms", "window: 1s", 1))
 			a := newAssistant(t, w)
 			var s campaignStatus
 			a.call("start_campaign", map[string]any{"profile": "profile.yaml"}, &s)

@@ -48,7 +48,10 @@ func TestOpenVINOInACampaign(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.env = []string{"TUNER_CACHE=" + cache}
+	// It leaves out the parameter for threads, which is not OpenVINO's.
+	w.write("waits.pbtxt", "max_batch_size: 8\ndynamic_batching { max_queue_delay_microseconds: 10000 }\n")
 	w.write("openvino.yaml", fmt.Sprintf(`model: %q
+config: waits.pbtxt
 output: %q
 deploy_target: tuner
 search: {strategy: grid, budget: {time: 2m, trials: 8}, window: 100ms}

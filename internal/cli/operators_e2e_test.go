@@ -33,7 +33,7 @@ func TestOperatorsOfALibrary(t *testing.T) {
 	expect(t, w.read("out/result.json"), `"operators"`, library)
 	w.run(exit.OK, "ortsweep", model, "--op-library", library, "--knob", "intra_op_threads=1", "--budget", "3s", "-o", "sweep", "--quiet")
 	expect(t, w.read("sweep/winner.py"), "options.register_custom_ops_library("+`"`+library+`"`)
-	w.write("gate.yaml", "candidate: "+model+"\nop_libraries: ["+library+"]\nlimits: {latency_p99: {max: 10s}}\nwindow: 50ms\noutput: gate\n")
+	w.write("gate.yaml", "candidate: "+model+"\nop_libraries: ["+library+"]\nlimits: {latency_p99: {max: 10s}}\nload: {request_rate: 50}\nwindow: 50ms\noutput: gate\n")
 	w.run(exit.OK, "gate", "-f", "gate.yaml", "--quiet")
 
 	w.run(exit.OK, "export", "compose", "--input", "out", "-o", "deploy")

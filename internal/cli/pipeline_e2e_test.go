@@ -18,7 +18,7 @@ import (
 // computes most.
 const pipelineProfile = `pipeline: repository/search
 output: out
-search: {budget: {time: 3m, trials: 14}, window: 200ms}
+search: {budget: {time: 3m, trials: 8}, window: 100ms}
 models:
   encoder: {space: {intra_op_threads: 1, instance_count: [1, 2], max_batch_size: [1, 4]}}
 load: {concurrency: [2, 8]}

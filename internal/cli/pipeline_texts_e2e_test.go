@@ -16,7 +16,7 @@ import (
 const textsProfile = `pipeline: repository/search
 op_libraries: [%q]
 output: out
-search: {budget: {time: 3m, trials: 12}, window: 200ms}
+search: {budget: {time: 3m, trials: 8}, window: 100ms}
 models:
   tokenizer: {space: {intra_op_threads: 1, instance_count: [1, 2]}}
   encoder: {space: {intra_op_threads: 1, instance_count: [1, 2], max_batch_size: [1, 4]}}

@@ -26,7 +26,7 @@ func TestProviderOfALibrary(t *testing.T) {
 	w.run(exit.OK, "init", model, "--ep-library", library, "-o", "first")
 	expect(t, w.read("first/profile.yaml"), "ep_library: "+library+"\n", "deploy_target: tuner\n", "\n  execution_provider: [cpu, plugin]")
 
-	const space = "deploy_target: tuner\nspace: {execution_provider: [cpu, plugin]}\nload: {concurrency: [1]}\nsearch: {budget: 30s, window: 100ms, strategy: grid}\n"
+	const space = "deploy_target: tuner\nspace: {execution_provider: [cpu, plugin]}\nload: {request_rate: 50}\nsearch: {budget: {time: 30s, trials: 6}, window: 100ms, strategy: grid}\n"
 	w.write("none.yaml", "model: "+model+"\n"+space)
 	p := w.run(exit.Usage, "profile", "-f", "none.yaml")
 	expect(t, p.stderr.String(), "plugin is the execution provider of a library, and the file names none", "write ep_library: LIBRARY")

@@ -43,7 +43,7 @@ func newQuietPlace(t *testing.T) quietPlace {
 			t.Fatal(err)
 		}
 	}
-	q.write("profile.yaml", strings.Replace(profileText(filepath.Join(os.Getenv("TUNER_MODELS"), "mlp.onnx"), q.output), "trials: "+strconv.Itoa(budget), "trials: 2", 1))
+	q.write("profile.yaml", strings.Replace(calmText(os.Getenv("TUNER_MODELS"), q.output), "trials: "+strconv.Itoa(budget), "trials: 2", 1))
 	q.env = []string{"HOME=" + q.home, "TMPDIR=" + temp, "XDG_CACHE_HOME=", "TUNER_CACHE=" + filepath.Join(q.dir, "cache")}
 	return q
 }
