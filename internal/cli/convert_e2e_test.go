@@ -306,7 +306,7 @@ func TestConvertMiniLM(t *testing.T) {
 	args := func(least string, more ...string) []string {
 		return append([]string{model, "--precision", "int8", "--data", data, "--min", least}, more...)
 	}
-	few := "--rows=32" // faster with many variants; the mean cosine is equal to three digits
+	few := "--rows=32" // faster with many variants; the limits leave room for other means
 
 	first := b.convertJSON(exit.OK, args("0.99")...)
 	v := first.Variants[0]
