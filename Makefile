@@ -53,14 +53,18 @@ test: setup lint ## All set-up, then all tests: unit and integration, with the r
 	@echo "==> test: ONNX Runtime with OpenVINO"
 	library="$$($(TUNER) runtime install openvino)" && LD_LIBRARY_PATH="$${library%/*}" TUNER_ORT_LIBRARY="$$library" TUNER_MODELS="$(CURDIR)/$(MODELS)" go test $(VETTED) -race -run OpenVINO ./ort ./engine/onnxruntime ./model/onnx/rewrite/...
 
-# The scripts that do alike with ONNX Runtime and without.
-WITHOUT_ORT = $(shell grep -L 'ort\]\|models\]' internal/cli/testdata/script/*.txtar | xargs -n 1 basename -s .txtar | paste -s -d '|')
+# The scripts that do alike with ONNX Runtime and without, and run once: with the race detector.
+WITHOUT_ORT = $(shell grep -L 'ort\]\|models\]' internal/cli/testdata/script/*.txtar | xargs -n 1 basename -s .txtar | grep -vxE '$(COMPUTING)' | paste -s -d '|')
+
+# Of these, the scripts that compute for long, such as plans and charts. The race detector makes them ten times slower. So
+# they run without it. The tests RACED go through the loops of what they compute.
+COMPUTING = plan|model_analyzer
 
 # The verbs wait for much of their time, such as for processes that start. What needs no race detector runs beside them,
 # and at a lower priority: the verbs measure.
 .PHONY: test-verbs
 test-verbs:
-	go test $(VETTED) -race ./internal/cli
+	go test $(VETTED) -race -skip '^TestScripts$$/^($(COMPUTING))$$' ./internal/cli
 	@echo "==> test: the verbs with ONNX Runtime, without the race detector, under which their many processes take four times as long"
 	$(WITH_ORT) go test $(VETTED) -timeout 20m -skip '^TestScripts$$/^($(WITHOUT_ORT))$$' ./internal/cli
 

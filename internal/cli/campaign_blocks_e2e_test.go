@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -45,7 +46,7 @@ const contestTrials = 7
 func newContest(t *testing.T) workplace {
 	t.Helper()
 	w := newWorkplace(t)
-	w.write("config.pbtxt", "max_batch_size: 64\ndynamic_batching { max_queue_delay_microseconds: 40000 }\n")
+	w.write("config.pbtxt", strings.Replace(calm, "10000", "40000", 1))
 	w.write("profile.yaml", fmt.Sprintf(`model: %q
 config: config.pbtxt
 output: %q
