@@ -107,7 +107,7 @@ type Residual struct {
 // Is reports whether two residuals of one view are at the same coordinates.
 func (r Residual) Is(o Residual) bool { return r.at == o.at }
 
-// place is what the cells at the same load, batch and queue delay have in common.
+// place holds the common parts of cells at the same load, batch and queue delay.
 type place struct {
 	nears  []float64 // their likeness to those of the sites, see rbf
 	beyond Residual  // of cells in pools that have no trial: most pools of a space
