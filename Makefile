@@ -64,7 +64,7 @@ COMPUTING = plan|model_analyzer
 # and at a lower priority: the verbs measure.
 .PHONY: test-verbs
 test-verbs:
-	go test $(VETTED) -race -skip '^TestScripts$$/^($(COMPUTING))$$' ./internal/cli
+	env -u TUNER_ORT_LIBRARY -u TUNER_MODELS go test $(VETTED) -race -skip '^TestScripts$$/^($(COMPUTING))$$' ./internal/cli
 	@echo "==> test: the verbs with ONNX Runtime, without the race detector, under which their many processes take four times as long"
 	$(WITH_ORT) go test $(VETTED) -timeout 20m -skip '^TestScripts$$/^($(WITHOUT_ORT))$$' ./internal/cli
 
