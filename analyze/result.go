@@ -293,10 +293,6 @@ type Failure struct {
 	Reason    string
 }
 
-func (f Failure) cause() measure.Failure {
-	return measure.Failure{Stage: f.Stage, Reason: f.Reason}.Cause()
-}
-
 // IsMeasured reports whether some configuration has figures.
 func (r Result) IsMeasured() bool {
 	return slices.ContainsFunc(r.Configs, func(c Config) bool { return len(c.Points) > 0 })
@@ -311,11 +307,13 @@ type FailureGroup struct {
 // FailureGroups returns the result's failures by cause, in order of first occurrence.
 func (r Result) FailureGroups() []FailureGroup {
 	var groups []FailureGroup
+	known := map[measure.Failure]int{} // index of the group of each cause
 	for _, f := range r.Failures {
-		i := slices.IndexFunc(groups, func(g FailureGroup) bool { return g.First.cause() == f.cause() })
-		if i < 0 {
-			groups = append(groups, FailureGroup{First: f})
-			i = len(groups) - 1
+		cause := measure.Failure{Stage: f.Stage, Reason: f.Reason}.Cause()
+		i, isKnown := known[cause]
+		if !isKnown {
+			i = len(groups)
+			known[cause], groups = i, append(groups, FailureGroup{First: f})
 		}
 		groups[i].Count++
 	}

@@ -67,8 +67,13 @@ type searcher struct {
 
 // newSearcher makes the tables of all replicas.
 func newSearcher(q *Question, replicas []replica.Replica) *searcher {
+	return searcherWith(q, replicas, func(k int) replica.Table { return q.table(&replicas[k]) })
+}
+
+// searcherWith makes a searcher from the table of each replica, by its index.
+func searcherWith(q *Question, replicas []replica.Replica, table func(k int) replica.Table) *searcher {
 	s := &searcher{q: q, days: q.Traffic.Days(), sites: make([]*site, len(replicas)), hours: q.Traffic.Length().Hours()}
-	parallel.For(len(replicas), func(i int) { s.sites[i] = newSite(q, &replicas[i], q.table(&replicas[i])) })
+	parallel.For(len(replicas), func(k int) { s.sites[k] = newSite(q, &replicas[k], table(k)) })
 	return s
 }
 

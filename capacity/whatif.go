@@ -99,11 +99,7 @@ func tablesOf(asked []Question, replicas []replica.Replica) tables {
 
 // answer finds the cheapest fleet, without its alternatives.
 func answer(q *Question, replicas []replica.Replica, known tables) Answer {
-	s := &searcher{q: q, days: q.Traffic.Days(), hours: q.Traffic.Length().Hours()}
-	for k := range replicas {
-		r := &replicas[k]
-		s.sites = append(s.sites, newSite(q, r, known[tableKey{k, q.behind(r), q.Limit}]()))
-	}
+	s := searcherWith(q, replicas, func(k int) replica.Table { return known[tableKey{k, q.behind(&replicas[k]), q.Limit}]() })
 	f := finding{searcher: s}
 	f.collect()
 	chosen, kept := f.best()

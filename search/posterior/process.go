@@ -79,12 +79,7 @@ type likeness struct {
 // without a prediction. Each is in units of the variance that all such cells share.
 const bareVariance = 0.25
 
-func likenessOf(a, b *site) likeness {
-	if a.isKnown != b.isKnown {
-		return likeness{}
-	}
-	return likenessBy(rbf(&a.at, &b.at), a, b)
-}
+func likenessOf(a, b *site) likeness { return likenessBy(rbf(&a.at, &b.at), a, b) }
 
 // likenessBy is likenessOf with the likeness of their coordinates.
 func likenessBy(near float64, a, b *site) likeness {
@@ -467,16 +462,7 @@ type answered struct {
 	left, right []float64 // see asked
 }
 
-// ask returns the answers of the parts about sites, for the machine's mean speed in the campaign.
-func (p *process) ask(sites []site) asked {
-	cells := make([]*answered, len(sites))
-	for i := range sites {
-		cells[i] = p.answer(&sites[i])
-	}
-	return p.together(cells)
-}
-
-// together joins answers about cells.
+// together joins answers about cells, for the machine's mean speed in the campaign.
 func (p *process) together(cells []*answered) asked {
 	a := asked{cells: cells, mean: p.meanVariances()}
 	for k := range p.parts {

@@ -145,6 +145,15 @@ func (p *process) slope() float64 {
 	return sum
 }
 
+// ask returns the answers of the parts about sites.
+func (p *process) ask(sites []site) asked {
+	cells := make([]*answered, len(sites))
+	for i := range sites {
+		cells[i] = p.answer(&sites[i])
+	}
+	return p.together(cells)
+}
+
 // joint returns the joint distribution of the logarithms at sites.
 func (p *process) joint(sites []site) Joint {
 	a := p.ask(sites)
