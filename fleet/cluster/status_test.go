@@ -16,6 +16,7 @@ import (
 	"tuner/fleet/record"
 	"tuner/internal/alloctest"
 	"tuner/internal/hostinfo"
+	"tuner/internal/programtest"
 )
 
 const run = "q3-1"
@@ -83,9 +84,7 @@ func TestKubectl(t *testing.T) {
 	t.Parallel()
 	program := filepath.Join(t.TempDir(), "kubectl")
 	script := "#!/bin/sh\necho \"$*\" >> " + program + ".log\ncase \"$*\" in *jobs*) echo 'forbidden' >&2; exit 1;; esac\necho '{\"items\": [{\"metadata\": {\"name\": \"a\"}}]}'\n"
-	if err := os.WriteFile(program, []byte(script), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	programtest.Write(t, program, script)
 	k := Kubectl{Program: program, Context: "prod", Namespace: "tuning"}
 	records, err := k.Records(t.Context(), run)
 	if err != nil || len(records) != 1 || records[0].Metadata.Name != "a" {
@@ -116,9 +115,7 @@ case "$*" in
 *) echo '{"items": []}' ;;
 esac
 `
-	if err := os.WriteFile(program, []byte(script), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	programtest.Write(t, program, script)
 	k := Kubectl{Program: program}
 	o, err := k.Objects(t.Context(), run)
 	if err != nil || len(o.Jobs) != 1 || len(o.Pods) != 1 || o.Pods[0].Metadata.Name != "p0" {
@@ -139,9 +136,7 @@ func TestSent(t *testing.T) {
 	program := filepath.Join(t.TempDir(), "kubectl")
 	table := "q3-1-s1-c7i-0-seg-u-0000   2   5m   84001\nq3-1-s1-c7i-0-seg-u-0001   2   61s\n\nq3-1-s1-c7i-0-seg-u-0002   2   0s   <none>\n"
 	script := "#!/bin/sh\necho \"$*\" > " + program + ".log\ncat <<END\n" + table + "END\n"
-	if err := os.WriteFile(program, []byte(script), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	programtest.Write(t, program, script)
 	got, err := Kubectl{Program: program}.Sent(t.Context(), run)
 	want := []record.Sent{{Name: "q3-1-s1-c7i-0-seg-u-0000", End: 84001}, {Name: "q3-1-s1-c7i-0-seg-u-0001"}, {Name: "q3-1-s1-c7i-0-seg-u-0002"}}
 	if err != nil || !slices.Equal(got, want) {

@@ -22,6 +22,7 @@ import (
 	"tuner/fleet/record"
 	"tuner/internal/exit"
 	"tuner/internal/hostinfo"
+	"tuner/internal/programtest"
 	"tuner/internal/transcript"
 )
 
@@ -83,23 +84,23 @@ func (s *apiServer) join(t *testing.T) []record.Delivery {
 func pod(t *testing.T, s *apiServer, script string) Options {
 	t.Helper()
 	dir := t.TempDir()
-	write := func(name, text string, mode os.FileMode) string {
+	write := func(name, text string) string {
 		path := filepath.Join(dir, name)
-		if err := os.WriteFile(path, []byte(text), mode); err != nil {
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
 		return path
 	}
-	model := write("model.onnx", "a model", 0o600)
+	model := write("model.onnx", "a model")
 	part := fleet.Part{Format: fleet.PlanFormat, Run: "q3-1", Machine: "c7i", CPUs: 1, Exclusive: fleet.Shared,
 		Models: []fleet.PodPlan{{Model: "m", File: model, SHA256: record.Digest([]byte("a model")), Profile: "model: m\noutput: /work/out\n"}}, Items: []fleet.Item{{Model: "m", Repeat: 1}}}
 	text, err := part.JSON()
 	if err != nil {
 		t.Fatal(err)
 	}
-	write("token", "secret\n", 0o600)
-	write("namespace", "tuning", 0o600)
-	write("ca.crt", string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.Certificate().Raw})), 0o600)
+	write("token", "secret\n")
+	write("namespace", "tuning")
+	write("ca.crt", string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.Certificate().Raw})))
 	host, port, err := net.SplitHostPort(s.Listener.Addr().String())
 	if err != nil {
 		t.Fatal(err)
@@ -110,7 +111,7 @@ func pod(t *testing.T, s *apiServer, script string) Options {
 		t.Fatal(err)
 	}
 	return Options{
-		Plan: write("plan.json", string(text), 0o600), Program: write("program.sh", "#!/bin/sh\nout=$(dirname $2)/out\n"+script, 0o700), Work: work, Account: dir,
+		Plan: write("plan.json", string(text)), Program: programtest.Write(t, filepath.Join(dir, "program.sh"), "#!/bin/sh\nout=$(dirname $2)/out\n"+script), Work: work, Account: dir,
 		Environment: func(name string) string { return environment[name] }, Output: &bytes.Buffer{}, Messages: &transcript.Text{}, Version: "tuner test",
 		Every: 20 * time.Millisecond, Patience: time.Minute,
 	}

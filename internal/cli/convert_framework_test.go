@@ -1,20 +1,12 @@
 package cli
 
 import (
-	"os"
 	"strings"
 	"testing"
 
 	"tuner/internal/exit"
 	"tuner/model/framework"
 )
-
-func writeText(t *testing.T, path, text string, mode os.FileMode) {
-	t.Helper()
-	if err := os.WriteFile(path, []byte(text), mode); err != nil {
-		t.Fatal(err)
-	}
-}
 
 func TestFrameworkFlags(t *testing.T) {
 	t.Parallel()

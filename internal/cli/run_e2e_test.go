@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"tuner/internal/exit"
+	"tuner/internal/programtest"
 	"tuner/model/framework/frameworktest"
 	"tuner/model/onnx"
 	"tuner/model/onnx/build"
@@ -191,8 +192,7 @@ func (w workplace) killedExport(content string) {
 	w.withoutCharts("made", ".")
 	w.write("net.pt", "TorchScript")
 	w.write("content", content)
-	python := filepath.Join(w.t.TempDir(), "python")
-	writeText(w.t, python, "#!/bin/sh\ncp content made/net.onnx\nkill -9 $PPID\n", 0o700)
+	python := programtest.Write(w.t, filepath.Join(w.t.TempDir(), "python"), "#!/bin/sh\ncp content made/net.onnx\nkill -9 $PPID\n")
 	w.export(-1, python)
 	if got, want := w.states(filepath.Join(w.dir, "made")), "convert interrupted"; got != want {
 		w.t.Errorf("after the kill: %s; want %s", got, want)

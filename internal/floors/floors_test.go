@@ -140,7 +140,7 @@ var allowed = map[string][]string{
 	"model/precision/conversion": {"model/precision", "model/precision/accuracy", "model/precision/places", "ort/provider", "ort/provider/probe", "model/framework", "model/dataset", "model/onnx", "internal/exit", "internal/terminal", "internal/words"},
 	"model/precision/accuracy":   {"model/dataset/elements", "model/onnx", "measure/stats"},
 	"model/precision/calibrate":  {"model/dataset/elements", "model/onnx"},
-	"model/framework":            {"internal/checksum", "internal/children", "model/dataset/npy", "model/precision/accuracy", "model/onnx"},
+	"model/framework":            {"internal/checksum", "internal/children", "internal/programtest", "model/dataset/npy", "model/precision/accuracy", "model/onnx"},
 	"engine/alarm":               {},
 	"engine/gathering":           {}, // a rule: it has no clock and no queue
 	"engine/budget":              {},
@@ -222,6 +222,7 @@ var allowed = map[string][]string{
 	"internal/parallel":        {},
 	"internal/plotstyle":       {},
 	"internal/problems":        {},
+	"internal/programtest":     {}, // tests alone
 	"internal/proxytest":       {}, // tests and the laboratory alone
 	"internal/schema":          {},
 	"internal/telemetry":       {},

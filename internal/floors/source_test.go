@@ -6,6 +6,7 @@ import (
 	"go/token"
 	"io/fs"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 )
@@ -114,6 +115,17 @@ func TestNoInit(t *testing.T) {
 	}
 	if !found {
 		t.Errorf("%s has no init function: the exception is no longer needed", exception)
+	}
+}
+
+// Tests write programs by programtest, since a file that another child still has open cannot be executed.
+func TestProgramsOfTests(t *testing.T) {
+	t.Parallel()
+	executable := regexp.MustCompile(`os\.WriteFile\((?:[^0\n]|0[^o\n])*, 0o7[0-7]{2}\)`)
+	for name, text := range texts(t, "*_test.go") {
+		if found := executable.Find(text); found != nil {
+			t.Errorf("%s writes a program without programtest: %s", name, found)
+		}
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 
 	"tuner/fleet/cluster"
 	"tuner/internal/exit"
+	"tuner/internal/programtest"
 )
 
 // killer is a kubectl that kills the command that called it, at one of its calls.
@@ -33,10 +34,7 @@ exit $code
 func (g *ground) testCommandIsKilledAtItsCalls(t *testing.T) {
 	u := g.newUser(t, oneModel)
 	dir := t.TempDir()
-	write(t, filepath.Join(dir, "kubectl"), killer)
-	if err := os.Chmod(filepath.Join(dir, "kubectl"), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	programtest.Write(t, filepath.Join(dir, "kubectl"), killer)
 	own := &user{ground: u.ground, dir: u.dir, namespace: u.namespace}
 	own.env = []string{"KILLER=" + dir, "KUBECTL=" + filepath.Join(u.programs, "kubectl"), "PATH=" + dir + ":" + os.Getenv("PATH")}
 	kills := 0

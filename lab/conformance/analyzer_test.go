@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"tuner/internal/programtest"
 	"tuner/lab/peers"
 )
 
@@ -163,11 +164,8 @@ func TestModelAnalyzersFile(t *testing.T) {
 // for it.
 func local(t *testing.T, p *peers.Peers, dir string) string {
 	t.Helper()
-	wrapper := filepath.Join(dir, "tritonserver")
 	script := fmt.Sprintf("#!/bin/sh\nexec %s serve --ort-library=%s \"$@\"\n", environment(t, "TUNER_BINARY"), p.ORTLibrary)
-	if err := os.WriteFile(wrapper, []byte(script), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	wrapper := programtest.Write(t, filepath.Join(dir, "tritonserver"), script)
 	ports, err := peers.FreePorts(3)
 	if err != nil {
 		t.Fatal(err)

@@ -4,12 +4,12 @@ import (
 	"bufio"
 	"context"
 	"fmt"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"tuner/internal/programtest"
 	"tuner/lab/process"
 )
 
@@ -24,10 +24,7 @@ func TestFindNamesWhatIsMissing(t *testing.T) {
 
 func TestServerThatEndsAtOnce(t *testing.T) {
 	t.Parallel()
-	program := filepath.Join(t.TempDir(), "server")
-	if err := os.WriteFile(program, []byte("#!/bin/sh\necho no models here\nexit 3\n"), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	program := programtest.Write(t, filepath.Join(t.TempDir(), "server"), "#!/bin/sh\necho no models here\nexit 3\n")
 	_, err := StartServer(context.Background(), []string{program}, t.TempDir())
 	if err == nil || !strings.Contains(err.Error(), "no models here") || !strings.Contains(err.Error(), "exit status 3") {
 		t.Errorf("error %v does not tell how the server ended and what it said", err)

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"tuner/internal/children/childrentest"
+	"tuner/internal/programtest"
 	"tuner/model/dataset/npy"
 	"tuner/model/framework"
 	"tuner/model/onnx"
@@ -39,7 +40,7 @@ func (a answer) Run(context.Context, string, map[string]inputs.Tensor) (map[stri
 func source(t *testing.T) framework.Source {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "model.pt")
-	writeFile(t, path, "weights", 0o600)
+	writeFile(t, path, "weights")
 	return framework.Source{Framework: of(t, path), Path: path, Inputs: []framework.Input{{Name: "x", Type: onnx.Float, Shape: []int64{-1, 2}}}}
 }
 
@@ -53,9 +54,9 @@ func of(t *testing.T, path string) framework.Framework {
 	return f
 }
 
-func writeFile(t *testing.T, path, content string, mode os.FileMode) {
+func writeFile(t *testing.T, path, content string) {
 	t.Helper()
-	if err := os.WriteFile(path, []byte(content), mode); err != nil {
+	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -72,17 +73,15 @@ func fakePython(t *testing.T, script string) string {
 	if err := build.Simple().Write(filepath.Join(files, "model.onnx"), 0); err != nil {
 		t.Fatal(err)
 	}
-	writeFile(t, filepath.Join(files, "result.json"), `{"status": "ok", "version": "2.x", "kind": "TorchScript", "exporter": "one", "examples": 1}`, 0o600)
+	writeFile(t, filepath.Join(files, "result.json"), `{"status": "ok", "version": "2.x", "kind": "TorchScript", "exporter": "one", "examples": 1}`)
 	for name, arrays := range map[string]map[string]inputs.Tensor{"example0.in.npz": {"x": floats(5, 6)}, "example0.out.npz": {"y": floats(1, 2)}} {
 		var buffer bytes.Buffer
 		if err := npy.WriteArchive(&buffer, arrays); err != nil {
 			t.Fatal(err)
 		}
-		writeFile(t, filepath.Join(files, name), buffer.String(), 0o600)
+		writeFile(t, filepath.Join(files, name), buffer.String())
 	}
-	path := filepath.Join(dir, "python")
-	writeFile(t, path, "#!/bin/sh\nfiles='"+files+"'\n"+script+"\n", 0o700)
-	return path
+	return programtest.Write(t, filepath.Join(dir, "python"), "#!/bin/sh\nfiles='"+files+"'\n"+script+"\n")
 }
 
 // checkClean checks that a failure leaves no files.
@@ -186,7 +185,7 @@ func TestExportCannotWrite(t *testing.T) {
 	t.Parallel()
 	python := fakePython(t, `cp "$files"/* "$2"`)
 	dir := t.TempDir()
-	writeFile(t, filepath.Join(dir, "file"), "", 0o600)
+	writeFile(t, filepath.Join(dir, "file"), "")
 	if err := os.Mkdir(filepath.Join(dir, "folder.onnx"), 0o755); err != nil {
 		t.Fatal(err)
 	}

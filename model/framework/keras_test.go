@@ -39,11 +39,11 @@ func TestOldKerasNeedsPermission(t *testing.T) {
 	}
 	stubs := t.TempDir()
 	for name, content := range map[string]string{"keras.py": stubKeras, "tensorflow.py": stubTensorFlow, "tf2onnx.py": "", "numpy.py": "", "onnx.py": ""} {
-		writeFile(t, filepath.Join(stubs, name), content, 0o600)
+		writeFile(t, filepath.Join(stubs, name), content)
 	}
 	t.Setenv("PYTHONPATH", stubs)
 	path := filepath.Join(t.TempDir(), "net.h5")
-	writeFile(t, path, "\x89HDF\r\n", 0o600)
+	writeFile(t, path, "\x89HDF\r\n")
 	for _, c := range []struct {
 		version    string
 		isAllowed  bool

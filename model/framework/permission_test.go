@@ -38,11 +38,11 @@ func TestOldPyTorchNeedsPermission(t *testing.T) {
 	}
 	stubs := t.TempDir()
 	for name, content := range map[string]string{"torch.py": stubTorch, "numpy.py": "", "onnx.py": ""} {
-		writeFile(t, filepath.Join(stubs, name), content, 0o600)
+		writeFile(t, filepath.Join(stubs, name), content)
 	}
 	t.Setenv("PYTHONPATH", stubs)
 	s := source(t)
-	writeFile(t, s.Path, "\x80\x02 a pickle", 0o600)
+	writeFile(t, s.Path, "\x80\x02 a pickle")
 	export := func(version string, mayPickle bool) (string, error) {
 		loaded := filepath.Join(t.TempDir(), "loaded")
 		t.Setenv("LOADED", loaded)

@@ -20,7 +20,7 @@ func TestOf(t *testing.T) {
 		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 			t.Fatal(err)
 		}
-		writeFile(t, path, content, 0o600)
+		writeFile(t, path, content)
 		return path
 	}
 	model := filepath.Join(dir, "as.pb")
@@ -70,14 +70,14 @@ func TestDigest(t *testing.T) {
 		seen[digest] = state
 	}
 	look("an empty folder")
-	writeFile(t, filepath.Join(dir, "saved_model.pb"), "graph", 0o600)
+	writeFile(t, filepath.Join(dir, "saved_model.pb"), "graph")
 	look("a graph")
 	if err := os.Mkdir(filepath.Join(dir, "variables"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	writeFile(t, filepath.Join(dir, "variables", "data"), "1", 0o600)
+	writeFile(t, filepath.Join(dir, "variables", "data"), "1")
 	look("variables")
-	writeFile(t, filepath.Join(dir, "variables", "data"), "2", 0o600)
+	writeFile(t, filepath.Join(dir, "variables", "data"), "2")
 	look("other variables")
 	if err := os.Rename(filepath.Join(dir, "variables", "data"), filepath.Join(dir, "variables", "more")); err != nil {
 		t.Fatal(err)
@@ -90,7 +90,7 @@ func TestPicklesNeedPermission(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"forest.pkl", "forest.joblib", "forest.pickle"} {
 		path, ran := filepath.Join(t.TempDir(), name), filepath.Join(t.TempDir(), "ran")
-		writeFile(t, path, "\x80\x04", 0o600)
+		writeFile(t, path, "\x80\x04")
 		s := framework.Source{Framework: of(t, path), Path: path}
 		python := fakePython(t, `touch '`+ran+`'; exit 1`)
 		_, err := framework.Export(t.Context(), s, python, filepath.Join(t.TempDir(), "model.onnx"), answer{})
@@ -127,7 +127,7 @@ func TestFrameworksExplain(t *testing.T) {
 		{"net.pkl", "no_module", "builtins.dict", "it holds builtins.dict, which is no model that scikit-learn converts"},
 	} {
 		path := filepath.Join(t.TempDir(), c.file)
-		writeFile(t, path, "", 0o600)
+		writeFile(t, path, "")
 		python := fakePython(t, `cat > "$2/result.json" <<'END'
 {"status": "`+c.status+`", "message": "`+strings.ReplaceAll(c.message, `"`, `\"`)+`"}
 END`)

@@ -18,6 +18,7 @@ import (
 
 	"tuner/engine/api"
 	"tuner/internal/hostinfo"
+	"tuner/internal/programtest"
 	"tuner/runner"
 )
 
@@ -125,10 +126,7 @@ func isServing(t *testing.T, client api.Client) bool {
 // ended too, and its CPU time and memory count.
 func TestLocalServerBehindAScript(t *testing.T) {
 	t.Parallel()
-	script := filepath.Join(t.TempDir(), "tritonserver")
-	if err := os.WriteFile(script, []byte("#!/bin/sh\n\""+os.Args[0]+"\" \"$@\"\necho it has ended\n"), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	script := programtest.Write(t, filepath.Join(t.TempDir(), "tritonserver"), "#!/bin/sh\n\""+os.Args[0]+"\" \"$@\"\necho it has ended\n")
 	l := fakeServer("server")
 	l.Program = script
 	engine, err := l.Launch(t.Context(), runner.Server{Repository: "repository"})

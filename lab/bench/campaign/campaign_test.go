@@ -14,6 +14,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"tuner/internal/programtest"
 	"tuner/lab/peers"
 	"tuner/lab/program"
 	"tuner/measure"
@@ -115,8 +116,7 @@ exit "$(cat "$dir/exit")"
 `
 
 // newBench returns a bench with that tuner, and a clock that advances by ten minutes at each
-// reading. Its tests are not parallel. A program that another test forks while the script is
-// written holds it open, and an open file cannot be executed.
+// reading.
 func newBench(t *testing.T) *bench {
 	t.Helper()
 	dir := t.TempDir()
@@ -125,9 +125,7 @@ func newBench(t *testing.T) *bench {
 		t.Fatal(err)
 	}
 	for name, text := range map[string]string{"tuner": tunerScript, "journal.jsonl": string(text), "exit": "0"} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		programtest.Write(t, filepath.Join(dir, name), text)
 	}
 	clock := time.Unix(0, 0)
 	now := func() time.Time { clock = clock.Add(10 * time.Minute); return clock }

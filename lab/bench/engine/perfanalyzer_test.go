@@ -4,12 +4,12 @@ import (
 	"context"
 	"io"
 	"math"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
+	"tuner/internal/programtest"
 	"tuner/lab/bench/sidebyside"
 	"tuner/lab/peers"
 )
@@ -68,9 +68,7 @@ func TestPerfAnalyzerTriesAgain(t *testing.T) {
 	program := filepath.Join(dir, "perf_analyzer")
 	report := heading + "8,182.904,10,1591,6810,65,34947,51,3,42529,69203,75247,77852,43479,13,43428\n"
 	for path, text := range map[string]string{program: fakeAnalyzer, filepath.Join(dir, "report.csv"): report} {
-		if err := os.WriteFile(path, []byte(text), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		programtest.Write(t, path, text)
 	}
 	var messages strings.Builder
 	b := &bench{peers: &peers.Peers{PerfAnalyzer: program}, work: t.TempDir(), messages: &messages}

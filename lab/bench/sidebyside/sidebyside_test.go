@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"tuner/internal/hostinfo"
+	"tuner/internal/programtest"
 	"tuner/lab/program"
 )
 
@@ -98,10 +99,7 @@ cp "$dir/report" "$2"
 func TestMeasure(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	program := filepath.Join(dir, "analyzer")
-	if err := os.WriteFile(program, []byte(analyzer), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	program := programtest.Write(t, filepath.Join(dir, "analyzer"), analyzer)
 	a := Analyzer{Name: "it", Command: []string{program, "perf"}, Work: t.TempDir()}
 	d := Demand{Model: "m", Protocol: GRPC, Address: "here:1", Window: 1500 * time.Millisecond, Args: []string{"--concurrency-range", "2"}}
 	if _, err := Measure(t.Context(), a, d, io.ReadAll); err == nil || !strings.Contains(err.Error(), "it failed: exit status 1") {

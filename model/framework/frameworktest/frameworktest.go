@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"tuner/internal/programtest"
 	"tuner/model/dataset/npy"
 	"tuner/model/onnx"
 	"tuner/model/onnx/inputs"
@@ -30,17 +31,15 @@ func Python(t *testing.T, m *onnx.Model, in, out, status string) string {
 		if err := npy.WriteArchive(&buffer, arrays); err != nil {
 			t.Fatal(err)
 		}
-		write(t, filepath.Join(dir, name), buffer.String(), 0o600)
+		write(t, filepath.Join(dir, name), buffer.String())
 	}
-	write(t, filepath.Join(dir, "result.json"), status, 0o600)
-	python := filepath.Join(dir, "python")
-	write(t, python, "#!/bin/sh\ncp '"+dir+"'/*.onnx '"+dir+"'/*.npz '"+dir+"'/*.json \"$2\"\n", 0o700)
-	return python
+	write(t, filepath.Join(dir, "result.json"), status)
+	return programtest.Write(t, filepath.Join(dir, "python"), "#!/bin/sh\ncp '"+dir+"'/*.onnx '"+dir+"'/*.npz '"+dir+"'/*.json \"$2\"\n")
 }
 
-func write(t *testing.T, path, text string, mode os.FileMode) {
+func write(t *testing.T, path, text string) {
 	t.Helper()
-	if err := os.WriteFile(path, []byte(text), mode); err != nil {
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"math"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -13,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"tuner/internal/programtest"
 	"tuner/model/dataset"
 	"tuner/model/precision"
 	"tuner/model/precision/accuracy"
@@ -35,9 +35,7 @@ esac
 		prober: probe.Prober{Program: filepath.Join(t.TempDir(), "tuner"), Name: "tuner", Timeout: time.Minute},
 		builds: func(string) ortlib.Build { return ortlib.Build{} },
 	}
-	if err := os.WriteFile(c.prober.Program, []byte(script), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	programtest.Write(t, c.prober.Program, script)
 	report := accuracy.Report{Rows: 1, Outputs: map[string]accuracy.Figures{"y": {CosineMean: 1}}}
 	v := Variant{Precision: "int8", made: precision.Variant{
 		Path: "m.onnx", Rejected: map[string]string{},

@@ -17,6 +17,7 @@ import (
 
 	"tuner/internal/alloctest"
 	"tuner/internal/checksum"
+	"tuner/internal/programtest"
 )
 
 // tiny returns the bytes of a wheel that pip accepts, with one data file.
@@ -63,7 +64,7 @@ func write(t *testing.T, path string, data []byte, mode os.FileMode) string {
 func fakePython(t *testing.T, body string) string {
 	t.Helper()
 	script := "#!/bin/sh\n[ \"$3\" = --version ] && exit 0\nwhile [ \"$1\" != --dest ]; do shift; done\ndest=$2\n" + body + "\n"
-	return write(t, filepath.Join(t.TempDir(), "python3"), []byte(script), 0o755)
+	return programtest.Write(t, filepath.Join(t.TempDir(), "python3"), script)
 }
 
 func listing(t *testing.T, dir string) []string {
@@ -152,7 +153,7 @@ func TestFetchWithoutPython(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "is not on the PATH; install Python 3 with pip") {
 		t.Errorf("error %v", err)
 	}
-	noPip := write(t, filepath.Join(t.TempDir(), "python3"), []byte("#!/bin/sh\necho 'No module named pip' >&2; exit 1\n"), 0o755)
+	noPip := programtest.Write(t, filepath.Join(t.TempDir(), "python3"), "#!/bin/sh\necho 'No module named pip' >&2; exit 1\n")
 	_, err = fetch(context.Background(), noPip, spec, t.TempDir(), &bytes.Buffer{})
 	if err == nil || !strings.Contains(err.Error(), "has no working pip") || !strings.Contains(err.Error(), "No module named pip") {
 		t.Errorf("error %v", err)

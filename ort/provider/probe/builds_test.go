@@ -3,14 +3,13 @@ package probe
 import (
 	"context"
 	"errors"
-	"os"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
 	"tuner/internal/hostinfo"
+	"tuner/internal/programtest"
 	"tuner/ort/ortlib"
 	"tuner/search"
 )
@@ -44,11 +43,7 @@ func TestGPUs(t *testing.T) {
 func script(t *testing.T, lines string) Prober {
 	t.Helper()
 	p := Prober{Program: filepath.Join(t.TempDir(), "tuner"), Name: "tuner", Timeout: time.Minute}
-	syscall.ForkLock.RLock() // a child of another test would inherit the open file, which then is busy
-	defer syscall.ForkLock.RUnlock()
-	if err := os.WriteFile(p.Program, []byte("#!/bin/sh\n"+lines+"\n"), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	programtest.Write(t, p.Program, "#!/bin/sh\n"+lines+"\n")
 	return p
 }
 
