@@ -249,11 +249,26 @@ func arguments(models []tuned.Model, o Options) []string {
 		}
 	}
 	args = append(args, "--strict-readiness=true", "--exit-on-error=true", "--disable-auto-complete-config")
+	if withOperators(models) > 1 {
+		// ONNX Runtime fails where two models register the domain of their operators at once.
+		args = append(args, "--model-load-thread-count=1")
+	}
 	args = append(args, monitoring.Arguments()...)
 	for _, p := range hostPolicies(models, o) {
 		args = append(args, isolation.Flag(p))
 	}
 	return args
+}
+
+// withOperators counts the folders whose configuration names libraries with operators.
+func withOperators(models []tuned.Model) int {
+	n := 0
+	for _, m := range foldersOf(models) {
+		if len(m.Config.GetModelOperations().GetOpLibraryFilename()) > 0 {
+			n++
+		}
+	}
+	return n
 }
 
 // memory returns the memory of a server with all models, in MiB: the measured peaks with a margin,

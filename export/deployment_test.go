@@ -2,10 +2,13 @@ package export
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
 	"tuner/export/tuned"
+	"tuner/model/modelconfig"
+	"tuner/model/modelconfig/configpb"
 )
 
 // tritonName is the name in result.json for the other server of measuredOn.
@@ -64,5 +67,27 @@ func TestMemory(t *testing.T) {
 	d := Deployment{Models: []tuned.Model{m}}
 	if got := memory(d.Models); got != 768 || !strings.Contains((view{d}).Rows()[0], "400 MB") {
 		t.Errorf("%d MiB, %s; want 768 MiB of 400 MB", got, (view{d}).Rows()[0])
+	}
+}
+
+// Models with operators are loaded one after the other, if there are several.
+func TestModelsWithOperatorsLoadInTurn(t *testing.T) {
+	t.Parallel()
+	model := func(libraries ...string) tuned.Model {
+		return tuned.Model{Config: &modelconfig.Config{ModelOperations: &configpb.ModelOperations{OpLibraryFilename: libraries}}}
+	}
+	const inTurn = "--model-load-thread-count=1"
+	for _, c := range []struct {
+		models []tuned.Model
+		want   bool
+	}{
+		{[]tuned.Model{model(), model()}, false},
+		{[]tuned.Model{model("/a.so"), model()}, false},
+		{[]tuned.Model{model("/a.so"), model("/a.so")}, true},
+		{[]tuned.Model{{Config: model().Config, Stages: []tuned.Model{model("/a.so"), model("/b.so")}}}, true},
+	} {
+		if got := slices.Contains(arguments(c.models, Options{}), inTurn); got != c.want {
+			t.Errorf("%d models: %s is there: %t", len(c.models), inTurn, got)
+		}
 	}
 }

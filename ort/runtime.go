@@ -48,6 +48,9 @@ type Runtime struct {
 	env       unsafe.Pointer // OrtEnv, shared with the binding
 	memory    unsafe.Pointer // OrtMemoryInfo of the CPU's memory
 	closing   sync.Once
+	// operators is held while a session with libraries of operators is made. ONNX Runtime looks for a library's domain in
+	// a table of the process, and adds it. When two sessions do that at once, one of them fails.
+	operators sync.Mutex
 }
 
 // remedy is the hint for a library that cannot be opened.

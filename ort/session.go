@@ -50,6 +50,10 @@ var ErrClosed = errors.New("session is closed")
 // it.
 func (r *Runtime) NewSession(modelPath string, o SessionOptions) (*Session, error) {
 	defer keepSignalStack()()
+	if len(o.OpLibraries) > 0 {
+		r.operators.Lock()
+		defer r.operators.Unlock()
+	}
 	options, err := o.build(r)
 	if err != nil {
 		return nil, err

@@ -3,15 +3,20 @@ package onnxruntime_test
 import (
 	"bytes"
 	"encoding/binary"
+	"fmt"
 	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
 
+	"golang.org/x/sync/errgroup"
+
 	"tuner/engine"
 	"tuner/engine/onnxruntime"
 	"tuner/internal/orttest"
 	"tuner/model/modelconfig"
+	"tuner/model/onnx/build"
+	"tuner/ort"
 )
 
 // An operator of a library runs if the server allows the library, by its path or its file's name, and
@@ -80,4 +85,41 @@ func runTwice(t *testing.T, first engine.Session) {
 		})
 	}
 	callers.Wait()
+}
+
+// domain is a library without operators, whose domain has the name in an environment variable.
+const domain = `#include <stdlib.h>
+#include "onnxruntime_c_api.h"
+
+OrtStatus* ORT_API_CALL RegisterCustomOps(OrtSessionOptions* options, const OrtApiBase* base) {
+	const OrtApi* api = base->GetApi(1);
+	OrtCustomOpDomain* domain = NULL;
+	OrtStatus* status = api->CreateCustomOpDomain(getenv("TUNER_TEST_DOMAIN"), &domain);
+	return status ? status : api->AddCustomOpDomain(options, domain);
+}
+`
+
+// Models whose libraries have one domain load at the same time, also before ONNX Runtime knows the domain.
+func TestOperatorsOfModelsThatLoadAtOnce(t *testing.T) {
+	runtime := orttest.Runtime(t)
+	library, path := orttest.Compile(t, "libdomain", []byte(domain)), filepath.Join(t.TempDir(), "model.onnx")
+	if err := build.Simple().Write(path, 0); err != nil {
+		t.Fatal(err)
+	}
+	for round := range 100 {
+		t.Setenv("TUNER_TEST_DOMAIN", fmt.Sprintf("test.%d", round))
+		var group errgroup.Group
+		for range 4 {
+			group.Go(func() error {
+				s, err := runtime.NewSession(path, ort.SessionOptions{OpLibraries: []string{library}})
+				if err == nil {
+					s.Close()
+				}
+				return err
+			})
+		}
+		if err := group.Wait(); err != nil {
+			t.Fatalf("round %d: %v", round, err)
+		}
+	}
 }
