@@ -121,7 +121,7 @@ func (s *Server) Output() string { return s.output.String() }
 // servers need not.
 func (s *Server) Stop() error {
 	if s.hasEnded() {
-		return fmt.Errorf("process %d had ended before it was asked to: %v", s.PID, s.cmd.ProcessState)
+		return fmt.Errorf("process %d had ended before it was asked to: %v; its output:\n%s", s.PID, s.cmd.ProcessState, s.Output())
 	}
 	if err := s.cmd.Process.Signal(syscall.SIGTERM); err != nil && !errors.Is(err, os.ErrProcessDone) {
 		return fmt.Errorf("cannot stop process %d: %w", s.PID, err)

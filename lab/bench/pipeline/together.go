@@ -117,7 +117,8 @@ type contender struct {
 
 // blocks measures which scale each repository carries: of the search's answer, of the exhaustive one, and of each model's
 // best by itself. Each block has all of them on fresh servers. An exhaustive answer that is the search's is left out.
-// Then perf_analyzer measures the search's answer at its own scale.
+// Before, perf_analyzer measures the search's answer at its own scale: the sooner after the campaign, the more the
+// machine is the same.
 func (b *bench) blocks(ctx context.Context) error {
 	found, errFound := b.read(shortTogether)
 	best, errBest := b.read(wholeTogether)
@@ -134,6 +135,11 @@ func (b *bench) blocks(ctx context.Context) error {
 		list = append(list, contender{wholeTogether, filepath.Join(b.folder(wholeTogether), "repository"), whole.ServerFlags(), whole.Best.Load.Scale})
 	}
 	list = append(list, contender{alone, b.folder(alone), nil, answer.scale})
+	p99, err := b.independent(ctx, answer)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(b.messages, "perf_analyzer at scale %.3f: p99 %v\n", answer.scale, p99)
 	scales := make([][]float64, len(list))
 	for i := range b.pairs {
 		carried, err := b.block(ctx, list, i)
@@ -145,8 +151,7 @@ func (b *bench) blocks(ctx context.Context) error {
 		}
 		fmt.Fprintf(b.messages, "block %d of %d: scales %.3f\n", i+1, b.pairs, carried)
 	}
-	p99, err := b.independent(ctx, answer)
-	return errors.Join(err, sidebyside.Print(b.out, carriedTable(b.server, list, scales, answer.scale, p99)))
+	return sidebyside.Print(b.out, carriedTable(b.server, list, scales, answer.scale, p99))
 }
 
 // block returns the scales that contenders carry, by `tuner perf` on fresh servers. The servers are up together and take
