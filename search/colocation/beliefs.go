@@ -9,41 +9,103 @@ import (
 // slowdown is a belief about a model in a cell.
 type slowdown struct{ mean, deviation float64 }
 
-// read returns the slowdown of a model that an outcome shows; false if it shows none.
-//
-// A latency's error of some deviation is one of the slowdown of deviation/(1+slope): a slower server has
-// longer times, and waits that grow with its load. The farther the latency is from its limit, the more
-// depends on the shape of the margin. An endless queue only shows that the slowdown is at least so large.
-func (x *Search) read(model int, o Outcome) (reading, bool) {
-	m, t := x.settings.Models[model], x.settings.Tuning
-	log, known := math.Inf(-1), t.Reading
-	for k, l := range m.Limits {
-		x := math.Log(max(o.Latencies[model][k], tiny) / l.Seconds)
-		if math.IsNaN(x) {
-			return reading{}, false
+// read learns what the trials of a cell show of a model's slowdown. An endless queue only shows that the slowdown is
+// at least so large.
+func (x *Search) read(model int, c Cell) {
+	t, at := x.settings.Tuning, x.site(model, c)
+	prior, key := x.margins(c)[x.position(model)], c.key()
+	var list []shown
+	var endless []float64 // ln of the scales
+	for _, o := range x.outcomes {
+		if o.Trial.key() != key {
+			continue
 		}
-		if x > log {
-			if log = x; o.Errors != nil {
-				known = max(t.Reading, o.Errors[model][k])
-			}
+		log, s := x.settings.Models[model].margin(o.Latencies[model]), math.Log(o.Trial.Scale)
+		switch {
+		case math.IsNaN(log):
+		case log >= t.Overloaded:
+			endless = append(endless, s)
+		default:
+			list = append(list, shown{s, prior.slowdown(s, log)})
 		}
 	}
-	prior, s, at := x.margins(o.Trial.Cell)[x.position(model)], math.Log(o.Trial.Scale), x.site(model, o.Trial.Cell)
-	if log >= t.Overloaded {
-		return x.believe(model, at).atLeast(prior.slowdown(s, t.Overloaded), at)
+	deviation := x.typicalError(model)
+	x.residuals[model].remove(at)
+	if len(list) > 0 {
+		mean, variance := prior.joined(list, deviation, t.Shape)
+		x.residuals[model].add(reading{at, mean, variance})
 	}
-	shown := prior.slowdown(s, log)
-	deviation := math.Hypot(known, t.Shape*log) / (1 + prior.slope(s+shown))
-	return reading{at, shown, deviation * deviation}, true
+	for _, s := range endless {
+		bound := prior.slowdown(s, t.Overloaded)
+		if r, ok := x.slowdownAt(model, at).atLeast(bound, deviation/(1+prior.slope(s+bound)), at); ok {
+			x.residuals[model].add(r)
+		}
+	}
 }
 
-// atLeast returns the reading which says that a slowdown is at least a bound. With it, mean and variance
-// are those of the belief that is cut off at the bound (assumed density filtering; Minka, A Family of
-// Algorithms for Approximate Bayesian Inference, 2001, chapter 3). It returns false if the belief says so
-// already.
-func (b slowdown) atLeast(bound float64, at site) (reading, bool) {
-	z := (bound - b.mean) / b.deviation
-	if z < -4 { // the cut changes less than a thousandth
+// margin returns the largest ln(latency/limit); NaN if a latency is not known.
+func (m Model) margin(latencies []float64) float64 {
+	log := math.Inf(-1)
+	for k, l := range m.Limits {
+		x := math.Log(max(latencies[k], tiny) / l.Seconds)
+		if math.IsNaN(x) {
+			return x
+		}
+		log = max(log, x)
+	}
+	return log
+}
+
+// typicalError returns the root mean square of the errors of a model's latencies so far, on log scale, at least
+// Tuning.Reading. All trials have it: of few requests, a low percentile also shows a small error, so that each
+// trial's own would weigh the lucky ones most.
+func (x *Search) typicalError(model int) float64 {
+	sum, n := 0.0, 0
+	for _, o := range x.outcomes {
+		if o.Errors == nil {
+			continue
+		}
+		for _, e := range o.Errors[model] {
+			sum, n = sum+e*e, n+1
+		}
+	}
+	return max(x.settings.Tuning.Reading, math.Sqrt(sum/float64(max(n, 1))))
+}
+
+// shown is the slowdown that a trial shows at the logarithm of a scale.
+type shown struct{ scale, slowdown float64 }
+
+// joined returns the mean and the variance of a slowdown that trials show. deviation is that of a trial's margin,
+// and shape the relative error of the shape of the margin: the farther the expected margin of a trial is from 0,
+// the more depends on it. It is the expected one, since the measured one is near 0 by luck too. An error ε of the
+// margin is one of ε/(1+slope) of the slowdown: a slower server has longer times, and waits that grow with its load.
+func (m margin) joined(list []shown, deviation, shape float64) (mean, variance float64) {
+	for _, s := range list {
+		mean += s.slowdown / float64(len(list))
+	}
+	const rounds = 3 // what is expected follows from the mean
+	for range rounds {
+		sum, precision := 0.0, 0.0
+		for _, s := range list {
+			at := s.scale + mean
+			expected, slope := mean+m.of(at), 1+m.slope(at)
+			weight := slope * slope / (deviation*deviation + shape*shape*expected*expected)
+			sum, precision = sum+weight*s.slowdown, precision+weight
+		}
+		mean, variance = sum/precision, 1/precision
+	}
+	return mean, variance
+}
+
+// atLeast returns the reading which says that a slowdown is at least a bound, up to an error. With it, mean
+// and variance are those of the belief times the probability that the slowdown and the error together exceed
+// the bound (assumed density filtering; Minka, A Family of Algorithms for Approximate Bayesian Inference,
+// 2001, chapter 3). It returns false if the belief says so already.
+func (b slowdown) atLeast(bound, deviation float64, at site) (reading, bool) {
+	before := b.deviation * b.deviation
+	all := math.Hypot(b.deviation, deviation)
+	z := (bound - b.mean) / all
+	if z < -4 { // the bound changes less than a thousandth
 		return reading{}, false
 	}
 	// λ = φ(z)/(1−Φ(z)), which is nearly z + 1/z for a belief that is far off
@@ -51,15 +113,10 @@ func (b slowdown) atLeast(bound float64, at site) (reading, bool) {
 	if z < 8 {
 		hazard = distuv.UnitNormal.Prob(z) / distuv.UnitNormal.CDF(-z)
 	}
-	before := b.deviation * b.deviation
-	mean, after := b.mean+b.deviation*hazard, before*max(1-hazard*(hazard-z), leastLeft)
+	mean, after := b.mean+before/all*hazard, before*(1-before/(all*all)*hazard*(hazard-z))
 	variance := 1 / (1/after - 1/before)
 	return reading{at, variance * (mean/after - b.mean/before), variance}, true
 }
-
-// leastLeft is the least share of the variance that a bound leaves. Far out in a belief's tail the cut
-// leaves nearly none, but there the belief was wrong.
-const leastLeft = 0.25
 
 // position returns the index of a model among those with a load.
 func (x *Search) position(model int) int {
@@ -100,10 +157,15 @@ func (x *Search) believe(model int, s site) slowdown {
 	key := believedKey{model, s}
 	known, ok := x.believed[key]
 	if !ok {
-		known.mean, known.deviation = x.residuals[model].believe(s)
+		known = x.slowdownAt(model, s)
 		x.believed[key] = known
 	}
 	return known
+}
+
+func (x *Search) slowdownAt(model int, s site) slowdown {
+	mean, deviation := x.residuals[model].believe(s)
+	return slowdown{mean, deviation}
 }
 
 // holds returns the probability that all models keep their limits at the logarithm of a scale. What two

@@ -32,18 +32,16 @@ func (x *Search) Tell(o Outcome) {
 	}
 	x.running = &o.Trial.Cell
 	x.outcomes = append(x.outcomes, o)
-	x.learn(o)
+	x.learn(o.Trial.Cell)
 	x.promote()
 }
 
-// learn reads the slowdowns of an outcome.
-func (x *Search) learn(o Outcome) {
-	x.settle(o.Trial.Cell)
+// learn reads the slowdowns of a cell.
+func (x *Search) learn(c Cell) {
+	x.settle(c)
 	x.forget()
 	for _, i := range x.models {
-		if r, ok := x.read(i, o); ok {
-			x.residuals[i].add(r)
-		}
+		x.read(i, c)
 	}
 	x.forget()
 }
@@ -90,8 +88,8 @@ func (x *Search) Revise(model int, options map[int]Option) {
 		x.residuals[i] = residuals{deviations: x.settings.Tuning.Deviations}
 	}
 	x.forget()
-	for _, o := range x.outcomes {
-		x.learn(o)
+	for _, c := range x.measured {
+		x.learn(c)
 	}
 	x.promote()
 }

@@ -88,7 +88,7 @@ func (x *Search) margins(c Cell) []margin {
 // around are those of simulated scales from the expected one.
 var (
 	offsets = [...]float64{-2, -1.2, -0.7, -0.4, -0.25, -0.15, -0.07, 0, 0.07, 0.15, 0.3}
-	around  = [...]float64{-0.5, -0.2, -0.08, 0, 0.08, 0.2}
+	around  = [...]float64{-2, -1.2, -0.7, -0.4, -0.2, -0.08, 0, 0.08, 0.2}
 )
 
 // together returns the margins of a cell on shared cores. They are expected from each model alone until

@@ -69,7 +69,24 @@ func (r *residuals) add(x reading) {
 	} else {
 		r.readings = append(r.readings, x)
 	}
+	r.solve()
+}
+
+// remove forgets the reading of a site.
+func (r *residuals) remove(at site) {
+	before := len(r.readings)
+	r.readings = slices.DeleteFunc(r.readings, func(known reading) bool { return known.site == at })
+	if len(r.readings) != before {
+		r.solve()
+	}
+}
+
+// solve computes the weights of the readings.
+func (r *residuals) solve() {
 	n := len(r.readings)
+	if n == 0 {
+		return
+	}
 	covariance := mat.NewSymDense(n, nil)
 	for i, a := range r.readings {
 		for j, b := range r.readings[:i+1] {

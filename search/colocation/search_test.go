@@ -2,10 +2,12 @@ package colocation
 
 import (
 	"math"
+	"math/rand/v2"
 	"slices"
 	"testing"
 
 	gocmp "github.com/google/go-cmp/cmp"
+	"gonum.org/v1/gonum/stat/distuv"
 
 	"tuner/measure"
 	"tuner/search/queuesim"
@@ -68,7 +70,7 @@ func TestReadingOfABound(t *testing.T) {
 	r := residuals{deviations: Deviations{Model: 1}}
 	at := site{cell: "a"}
 	mean, deviation := r.believe(at)
-	x, ok := slowdown{mean, deviation}.atLeast(0, at)
+	x, ok := slowdown{mean, deviation}.atLeast(0, 0, at)
 	if !ok {
 		t.Fatal("a bound in the middle says nothing")
 	}
@@ -77,8 +79,81 @@ func TestReadingOfABound(t *testing.T) {
 	if math.Abs(mean-math.Sqrt(2/math.Pi)) > 1e-6 || math.Abs(deviation*deviation-(1-2/math.Pi)) > 1e-6 {
 		t.Errorf("mean %v and variance %v", mean, deviation*deviation)
 	}
-	if _, ok := (slowdown{0, 1}).atLeast(-5, at); ok {
+	if _, ok := (slowdown{0, 1}).atLeast(-5, 0, at); ok {
 		t.Error("a bound far below the belief says something")
+	}
+}
+
+// With an error, what a bound says has the mean and the variance of the belief times the probability of the bound, which are
+// summed here. The reading turns the belief into them.
+func TestReadingOfABoundWithAnError(t *testing.T) {
+	t.Parallel()
+	random := rand.New(rand.NewPCG(4, 1))
+	for range 100 {
+		b := slowdown{random.NormFloat64(), 0.05 + random.Float64()}
+		bound, deviation := b.mean+3*b.deviation*(random.Float64()-0.3), 0.01+random.Float64()
+		var sum, first, second float64
+		for z := -8.0; z <= 8; z += 0.001 {
+			x := b.mean + z*b.deviation
+			p := distuv.UnitNormal.Prob(z) * distuv.UnitNormal.CDF((x-bound)/deviation)
+			sum, first, second = sum+p, first+p*x, second+p*x*x
+		}
+		mean := first / sum
+		variance := second/sum - mean*mean
+		r, ok := b.atLeast(bound, deviation, site{})
+		if !ok {
+			t.Fatalf("%+v, at least %g ± %g: no reading", b, bound, deviation)
+		}
+		precision := 1/(b.deviation*b.deviation) + 1/r.variance
+		got := (b.mean/(b.deviation*b.deviation) + r.slowdown/r.variance) / precision
+		if math.Abs(got-mean) > 1e-4 || math.Abs(1/precision-variance) > 1e-4 {
+			t.Errorf("%+v, at least %g ± %g: mean %g and variance %g, want %g and %g", b, bound, deviation, got, 1/precision, mean, variance)
+		}
+	}
+}
+
+// A p99 of few requests is often low by luck. Such a trial looks as if it were near the limit, and does not weigh more
+// than the others: the mean of many cells is their slowdown.
+func TestLuckyTrialsWeighNoMore(t *testing.T) {
+	t.Parallel()
+	const slow, noise, trials, cells = 0.3, 0.25, 10, 400
+	random := rand.New(rand.NewPCG(5, 1))
+	m, sum, squares := curve(), 0.0, 0.0
+	scale := m.highest(slow) + 0.15
+	for range cells {
+		var list []shown
+		for range trials {
+			list = append(list, shown{scale, m.slowdown(scale, slow+m.of(scale+slow)+noise*random.NormFloat64())})
+		}
+		mean, _ := m.joined(list, noise, 1)
+		sum, squares = sum+mean, squares+mean*mean
+	}
+	mean := sum / cells
+	if deviation := math.Sqrt((squares/cells - mean*mean) / cells); math.Abs(mean-slow) > 4*deviation {
+		t.Errorf("mean slowdown %.4f ± %.4f, want %g", mean, deviation, slow)
+	}
+}
+
+// A cell that has just kept its limits in a trial is believed to carry about the scale of the trial, however far below the
+// predicted one it is.
+func TestWhatWasKeptIsBelieved(t *testing.T) {
+	t.Parallel()
+	for _, share := range []float64{0.9, 0.5, 0.3, 0.2} {
+		s := two()
+		s.IsShared, s.IsDivided = true, false
+		x, err := New(s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		trial, ok := x.Ask()
+		if !ok {
+			t.Fatal("no first trial")
+		}
+		trial.Scale *= share
+		x.Tell(Outcome{Trial: trial, Latencies: [][]float64{{0.049}, {0.098}, nil}})
+		if got := x.Scale(trial.Cell, 0.5); got < 0.9*trial.Scale {
+			t.Errorf("limits were kept at %.3f, %g of the predicted scale: it is believed to carry %.3f", trial.Scale, share, got)
+		}
 	}
 }
 

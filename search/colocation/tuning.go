@@ -5,8 +5,8 @@ import "time"
 // Tuning holds the numbers of the search.
 type Tuning struct {
 	Deviations Deviations
-	// Reading is the standard deviation of the logarithm of a trial's latency. Of windows of 2 s with
-	// some hundred requests it is 3 % (docs/design/measurement.md).
+	// Reading is the least standard deviation of the logarithm of a trial's latency. Of windows of 2 s with
+	// some hundred requests in closed loops it is 3 % (docs/design/measurement.md).
 	Reading float64
 	// Shape is the relative error of the shape of a margin: a latency that is by x from its limit, on log
 	// scale, has the additional deviation Shape·x.
@@ -53,6 +53,6 @@ type Costs struct {
 func Default() Tuning {
 	return Tuning{
 		Deviations: Deviations{Model: 0.15, Isolation: 0.15, Cores: 0.1, Pool: 0.13, Option: 0.2, Site: 0.12, Company: 0.08},
-		Reading:    0.03, Shape: 1, Overloaded: 0.5, Best: 4, Simulated: 2, Contenders: 80, Possible: 0.05, Requests: 1000, WithoutBudget: 3e-4, WithinBudget: 1e-6,
+		Reading:    0.03, Shape: 1, Overloaded: 1, Best: 4, Simulated: 2, Contenders: 80, Possible: 0.05, Requests: 1000, WithoutBudget: 3e-4, WithinBudget: 1e-6,
 	}
 }

@@ -164,33 +164,38 @@ func (x *Explorer) learn(e search.Event) {
 // deviations of their logarithms. A model that answers less than half of its requests is beyond its
 // capacity.
 func (p *part) latencies(m measure.Measurement) (latencies, errors []float64) {
-	own := m.Of(p.name)
+	own := m.Of(p.name).Alone()
 	scheduled, answered := 0, 0
 	for _, w := range own.Windows {
 		scheduled, answered = scheduled+w.Scheduled, answered+w.Requests
 	}
 	for _, l := range p.limits {
-		e, ok := m.Estimate(l.Metric.Of(p.name))
+		value, deviation, ok := latency(own, l.Metric)
 		switch {
-		case ok && e.Value > 0:
+		case ok:
 		case 2*answered < scheduled:
-			e = measure.Estimate{Value: math.Inf(1)}
+			value = math.Inf(1)
 		default:
-			e = measure.Estimate{Value: math.NaN()}
+			value = math.NaN()
 		}
-		latencies, errors = append(latencies, e.Value), append(errors, deviation(e))
+		latencies, errors = append(latencies, value), append(errors, deviation)
 	}
 	return latencies, errors
 }
 
-// deviation returns the standard deviation of an estimate's logarithm from its interval; 0 if it has
-// none. An interval without an upper end is as wide on both sides.
-func deviation(e measure.Estimate) float64 {
-	if !(e.Lo > 0) || math.IsInf(e.Value, 0) || math.IsNaN(e.Value) {
-		return 0
+// latency returns a latency of a measurement, in s, and the standard deviation of its logarithm. A percentile
+// and its error come from the tail of the latencies, since few requests lie above it.
+func latency(m measure.Measurement, metric measure.Metric) (value, deviation float64, ok bool) {
+	if q, isQuantile := metric.Quantile(); isQuantile {
+		t, ok := m.Tail(q)
+		return math.Exp(t.Log), t.Deviation, ok
 	}
-	if math.IsInf(e.Hi, 0) || math.IsNaN(e.Hi) || e.Hi <= 0 {
-		return math.Log(e.Value/e.Lo) / stats.Half95
+	e, ok := m.Estimate(metric)
+	if !ok || !(e.Value > 0) {
+		return 0, 0, false
 	}
-	return math.Log(e.Hi/e.Lo) / (2 * stats.Half95)
+	if e.Lo > 0 && e.Hi > e.Lo {
+		deviation = math.Log(e.Hi/e.Lo) / (2 * stats.Half95)
+	}
+	return e.Value, deviation, true
 }
