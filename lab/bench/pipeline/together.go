@@ -321,7 +321,8 @@ func (b *bench) independent(ctx context.Context, c contender) (p99 []time.Durati
 				return fmt.Errorf("cannot make a folder for perf_analyzer: %w", err)
 			}
 			a := sidebyside.Analyzer{Name: "perf_analyzer", Command: []string{b.peers.PerfAnalyzer}, Work: work}
-			d := sidebyside.Demand{Model: t.name, Protocol: sidebyside.GRPC, Address: server.GRPC, Window: 5 * time.Second,
+			// at some 30 requests/s, three windows of 5 s know a p99 to 20 % only
+			d := sidebyside.Demand{Model: t.name, Protocol: sidebyside.GRPC, Address: server.GRPC, Window: 20 * time.Second,
 				Args: []string{"--async", "--request-distribution", "poisson", "--request-rate-range", decimal(c.scale * t.rate)}}
 			for _, s := range t.shapes {
 				d.Args = append(d.Args, "--shape", s)
