@@ -6,6 +6,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -19,8 +20,15 @@ import (
 	"tuner/internal/golden"
 	"tuner/measure"
 	"tuner/search"
+	"tuner/search/verdict"
 	"tuner/spec"
 )
+
+// byValue compares values whose fields are not exported.
+var byValue = cmp.Options{
+	cmp.Comparer(func(a, b search.Candidate) bool { return a.Key() == b.Key() }),
+	cmp.Comparer(func(a, b verdict.Reach) bool { return reflect.DeepEqual(a, b) }),
+}
 
 func mustAnalyze(t *testing.T, b *analyzetest.Builder, o analyze.Options) analyze.Result {
 	t.Helper()
@@ -54,8 +62,7 @@ func TestReplayReturnsWhatTheJournalHolds(t *testing.T) {
 	}
 	want := b.Campaign()
 	want.Dir = dir
-	byKey := cmp.Comparer(func(a, b search.Candidate) bool { return a.Key() == b.Key() })
-	if diff := cmp.Diff(want, got, byKey, cmpopts.EquateEmpty()); diff != "" {
+	if diff := cmp.Diff(want, got, byValue, cmpopts.EquateEmpty()); diff != "" {
 		t.Errorf("replayed campaign differs (-want +got):\n%s", diff)
 	}
 }
@@ -248,7 +255,7 @@ func TestServiceTrialsAreNoFigures(t *testing.T) {
 	plain := mustAnalyze(t, campaign().End("the space is exhausted", false), analyze.Options{})
 	with := mustAnalyze(t, campaign().Service(known, 1).Service(other, 1).End("the space is exhausted", false), analyze.Options{})
 	same := cmp.Options{cmpopts.IgnoreFields(analyze.Result{}, "Account", "ServiceTrials", "Decide"), cmpopts.IgnoreFields(analyze.Config{}, "Deployed"),
-		cmp.Comparer(func(a, b search.Candidate) bool { return a.Key() == b.Key() })}
+		byValue}
 	if diff := cmp.Diff(plain, with, same); diff != "" {
 		t.Errorf("service trials change the result (-without +with):\n%s", diff)
 	}

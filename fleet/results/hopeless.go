@@ -3,7 +3,6 @@ package results
 import (
 	"errors"
 	"fmt"
-	"math"
 	"os"
 	"path/filepath"
 	"time"
@@ -17,15 +16,13 @@ import (
 	"tuner/search"
 )
 
-// Standing bounds the cost of a model on a machine, from what was delivered so far.
+// Standing says what is known of the cost of a model on a machine, from what was delivered so far.
 type Standing struct {
 	Model, Machine string
 	Repeat         int
 	Part           *record.Part // nil if the campaign has its result
 	Elapsed        time.Duration
-	// No configuration is likely to cost less than Least. The best one that was found costs Most at
-	// most. 0 and +Inf if nothing is known. Both are costs of a million inferences.
-	Least, Most float64
+	Outlook        Outlook
 }
 
 // betweenMachines is the factor by which machines of one type may differ. Machines of clouds differ by
@@ -40,16 +37,19 @@ func Hopeless(list []Standing, first time.Duration) (ended []Standing, why []str
 		if x.Part == nil || x.Elapsed < first {
 			continue
 		}
-		best := Standing{Most: math.Inf(1)}
+		best, by := offer{}, ""
 		for _, other := range list {
-			if other.Model == x.Model && other.Machine != x.Machine && other.Most < best.Most {
-				best = other
+			if other.Model != x.Model || other.Machine == x.Machine {
+				continue
+			}
+			if found, ok := x.Outlook.isBeatenBy(other.Outlook); ok && (by == "" || found.cost.Mean < best.cost.Mean) {
+				best, by = found, other.Machine
 			}
 		}
-		if x.Least > betweenMachines*best.Most {
+		if by != "" {
 			ended = append(ended, x)
-			why = append(why, fmt.Sprintf("after %s no configuration is likely to cost less than %.4g of a million inferences, and on %s one costs at most %.4g",
-				x.Elapsed.Round(time.Second), x.Least, best.Machine, best.Most))
+			why = append(why, fmt.Sprintf("after %s no configuration is likely to cost less than %.4g of a million inferences, and on %s one costs %s",
+				x.Elapsed.Round(time.Second), x.Outlook.least(), by, best.text()))
 		}
 	}
 	return ended, why
@@ -64,7 +64,7 @@ func Standings(p fleet.Plan, deliveries []record.Delivery, replay Analyzer) ([]S
 	var list []Standing
 	for _, part := range p.Parts {
 		for index, item := range part.Items {
-			x := Standing{Model: item.Model, Machine: part.Machine, Repeat: item.Repeat, Most: math.Inf(1)}
+			x := Standing{Model: item.Model, Machine: part.Machine, Repeat: item.Repeat}
 			for _, d := range deliveries {
 				if d.Item != (record.Item{Job: record.JobName(p.Run, part.Machine), Index: index}) {
 					continue
@@ -91,24 +91,10 @@ func Standings(p fleet.Plan, deliveries []record.Delivery, replay Analyzer) ([]S
 // the cost only if that is throughput or cost.
 func (x Standing) of(r analyze.Result, hourly float64) Standing {
 	x.Elapsed = r.Account.Elapsed
-	best, ok := r.Winner()
-	if !ok || best.Best == nil || hourly <= 0 || !isThroughput(r.Goal) {
-		return x
+	if hourly > 0 && isThroughput(r.Goal) {
+		x.Outlook = OutlookOf(r.Verdict, func(throughput float64) float64 { return costAt(hourly, throughput) })
 	}
-	found := throughputOf(best)
-	if found == nil || found.Lo <= 0 {
-		return x
-	}
-	x.Least, x.Most = Bounds(*found, r.Verdict.More, func(throughput float64) float64 { return costAt(hourly, throughput) })
 	return x
-}
-
-// Bounds returns the bounds of a Standing, of the throughput that was found, and of how much better any other
-// configuration may be. cost is that of a throughput. The doubt about what was found and the doubt about the others are
-// independent, and the others are expected to be no better. So the logarithms of both doubts add in squares.
-func Bounds(found Interval, more float64, cost func(throughput float64) float64) (least, most float64) {
-	up := math.Hypot(math.Log(found.Hi/found.Value), math.Log1p(more))
-	return cost(found.Value * math.Exp(up)), cost(found.Lo) // 0 if anything may be better
 }
 
 // isThroughput reports whether a goal's objective is the throughput, or what follows from it.

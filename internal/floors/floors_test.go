@@ -44,7 +44,7 @@ var allowed = map[string][]string{
 	"fleet/cluster":       {"fleet", "fleet/record", "internal/children"},
 	"fleet/driver":        {"fleet", "fleet/cluster", "fleet/objects", "fleet/record", "fleet/results"}, // it keeps no state: the cluster does
 	"fleet/output":        {"fleet/results", "internal/terminal", "internal/webpage"},                   // a ranking in, text and a page out
-	"fleet/results":       {"fleet", "fleet/record", "analyze", "measure", "measure/stats", "search", "profile/journal"},
+	"fleet/results":       {"fleet", "fleet/record", "analyze", "measure", "measure/stats", "search", "search/posterior", "search/verdict", "profile/journal"},
 	"gate":                {"measure/arrivals", "spec", "profile", "runner", "model/modelrepo", "model/modelconfig", "measure", "measure/stats", "internal/hostinfo", "runner/meter"},
 	"compare":             {"analyze", "measure", "measure/stats", "model/modelconfig", "profile/campaign", "report/result", "internal/durable"},                                     // results in, what changed out
 	"capacity":            {"internal/parallel", "measure", "report/result", "search/queuesim"},                                                                                      // figures in, a plan out

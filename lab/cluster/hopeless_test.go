@@ -14,27 +14,60 @@ import (
 	"tuner/search/verdict"
 )
 
-// stopped is a campaign that is looked at after its first part.
-type stopped struct {
+// watched is a campaign whose worker sends what it has again and again.
+type watched struct {
 	*plan.Plan
-	first, elapsed time.Duration
-	then           verdict.Verdict
+	price   float64       // of a time in which one inference per second makes one
+	phase   time.Duration // of its segments: workers do not begin at one instant
+	elapsed time.Duration
+	sent    []results.Standing // with each segment
 }
 
-func (s *stopped) Tell(e search.Event) {
-	s.elapsed = e.Elapsed
-	s.Plan.Tell(e)
+// segmentEvery is the time between two segments of a worker, and between two looks of `fleet run`.
+const segmentEvery = 30 * time.Second
+
+// segment returns the time of a segment, from 0.
+func (w *watched) segment(ordinal int) time.Duration {
+	return w.phase + time.Duration(ordinal)*segmentEvery
 }
 
-func (s *stopped) Ask() search.Action {
-	if s.elapsed < s.first {
-		return s.Plan.Ask()
+func (w *watched) Tell(e search.Event) {
+	for w.segment(len(w.sent)) < e.Elapsed { // it has the trials before this one
+		w.sent = append(w.sent, w.standing())
 	}
-	s.then = s.Verdict()
-	return search.Action{Stop: true}
+	w.elapsed = e.Elapsed
+	w.Plan.Tell(e)
 }
 
-// F14 of docs/design/fleet.md, on simulated campaigns: what a campaign says after its first part does not end
+// standing is the one that package results makes from a journal.
+func (w *watched) standing() results.Standing {
+	x := results.Standing{Model: "m", Part: &record.Part{}, Elapsed: w.elapsed}
+	if w.elapsed > 0 {
+		x.Outlook = results.OutlookOf(w.Verdict(), func(throughput float64) float64 { return w.price / throughput })
+	}
+	return x
+}
+
+// at returns what has been delivered at a time; nothing before the first segment.
+func (w *watched) at(t time.Duration) results.Standing {
+	for i := len(w.sent) - 1; i >= 0; i-- {
+		if w.segment(i) <= t {
+			return w.sent[i]
+		}
+	}
+	return results.Standing{Model: "m", Part: &record.Part{}}
+}
+
+// after returns the time of the first segment after a time.
+func (w *watched) after(t time.Duration) time.Duration {
+	n := 0
+	for w.segment(n) <= t {
+		n++
+	}
+	return w.segment(n)
+}
+
+// F14 of docs/design/fleet.md, on simulated campaigns: nothing that a campaign says after its first part ends
 // a type that would have become the cheapest. The other type costs exactly what this one can reach, and is
 // known exactly, which is the hardest case in which this one must stay.
 func TestTheBestTypeIsNotEnded(t *testing.T) {
@@ -74,8 +107,9 @@ func TestTheBestTypeIsNotEnded(t *testing.T) {
 	}
 }
 
-// judge looks at a campaign after its first part. It returns whether the campaign has found nothing that
-// keeps the limit, and why the type is ended beside another that has the best throughput; "" if it stays.
+// judge looks at a campaign with each of its segments after its first part. It returns whether the campaign has
+// found nothing then that keeps the limit, and why the type is ended beside another that has the best throughput; "" if it
+// stays.
 func judge(t *testing.T, l *landscape.Landscape, limit landscape.Limit, best float64, seed uint64) (isOpen bool, why string) {
 	t.Helper()
 	const budget, first = 4 * time.Minute, 80 * time.Second
@@ -83,18 +117,32 @@ func judge(t *testing.T, l *landscape.Landscape, limit landscape.Limit, best flo
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &stopped{Plan: p, first: first}
-	l.Run(s, limit, seed, nil)
-	answer := s.then.Answer()
-	if answer == nil || s.then.Nearest != nil {
-		return true, "" // it stays
+	w := &watched{Plan: p, price: 1}
+	l.Run(w, limit, seed, nil)
+	isEnded := func(x results.Standing, throughput float64) (why string) {
+		x.Machine = "this"
+		if list, why := results.Hopeless([]results.Standing{x, known(throughput)}, first); len(list) > 0 {
+			return why[0]
+		}
+		return ""
 	}
-	found := answer.Values[measure.Throughput]
-	least, most := results.Bounds(results.Interval{Value: found.Value, Lo: found.Lo, Hi: found.Hi}, s.then.More, func(throughput float64) float64 { return 1 / throughput })
-	part := results.Standing{Model: "m", Machine: "this", Part: &record.Part{}, Elapsed: first, Least: least, Most: most}
-	other := results.Standing{Model: "m", Machine: "other", Least: 1 / best, Most: 1 / best}
-	if list, why := results.Hopeless([]results.Standing{part, other}, first); len(list) > 0 {
-		return false, why[0]
+	for _, x := range w.sent {
+		if x.Elapsed >= first {
+			isOpen = isEnded(x, 1000*best) == "" // something always costs more than that
+			break
+		}
 	}
-	return false, ""
+	for _, x := range w.sent {
+		if why := isEnded(x, best); why != "" {
+			return isOpen, why
+		}
+	}
+	return isOpen, ""
+}
+
+// known is a type that has exactly this throughput at the price of 1.
+func known(throughput float64) results.Standing {
+	c := verdict.Choice{Holds: 1, Values: map[measure.Metric]measure.Estimate{measure.Throughput: {Value: throughput, Lo: throughput, Hi: throughput}}}
+	v := verdict.Verdict{Confidence: verdict.Confidence, Recommended: &c, Configs: []verdict.Choice{c}}
+	return results.Standing{Model: "m", Machine: "other", Outlook: results.OutlookOf(v, func(throughput float64) float64 { return 1 / throughput })}
 }

@@ -9,57 +9,10 @@ import (
 	"testing"
 	"time"
 
-	"tuner/fleet/record"
 	"tuner/fleet/results"
 	"tuner/lab/landscape"
-	"tuner/measure"
-	"tuner/search"
 	"tuner/search/plan"
 )
-
-// watched is a campaign whose standing is looked at again and again, as `fleet run` does.
-type watched struct {
-	*plan.Plan
-	price   float64 // of a time in which one inference per second makes one
-	elapsed time.Duration
-	looks   []results.Standing
-}
-
-// segmentEvery is the time between two segments of a worker, and between two looks of `fleet run`.
-const segmentEvery = 30 * time.Second
-
-func (w *watched) Tell(e search.Event) {
-	w.elapsed = e.Elapsed
-	w.Plan.Tell(e)
-}
-
-func (w *watched) Ask() search.Action {
-	if w.elapsed >= time.Duration(len(w.looks)+1)*segmentEvery {
-		w.looks = append(w.looks, w.standing())
-	}
-	return w.Plan.Ask()
-}
-
-// standing has the bounds of the cost as package results computes them from a journal.
-func (w *watched) standing() results.Standing {
-	x := results.Standing{Model: "m", Part: &record.Part{}, Elapsed: w.elapsed, Most: math.Inf(1)}
-	v := w.Verdict()
-	if answer := v.Answer(); answer != nil && v.Nearest == nil {
-		found := answer.Values[measure.Throughput]
-		x.Least, x.Most = results.Bounds(results.Interval{Value: found.Value, Lo: found.Lo, Hi: found.Hi}, v.More, func(throughput float64) float64 { return w.price / throughput })
-	}
-	return x
-}
-
-// at returns the last standing before a time; one that leaves all open before the first look.
-func (w *watched) at(t time.Duration) results.Standing {
-	for i := len(w.looks) - 1; i >= 0; i-- {
-		if w.looks[i].Elapsed <= t {
-			return w.looks[i]
-		}
-	}
-	return results.Standing{Model: "m", Part: &record.Part{}, Most: math.Inf(1)}
-}
 
 // The machine time that early ends save with eight types, which are one simulated machine at eight prices: from 1 to 5 ×, as types of
 // clouds differ. A campaign has the times of the contract's example, and its worker ends with the segment after the decision.
@@ -77,8 +30,9 @@ func TestEarlyEndsSaveMachineTime(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			w := &watched{Plan: p, price: math.Pow(dearest, float64(i)/(types-1))}
+			w := &watched{Plan: p, price: math.Pow(dearest, float64(i)/(types-1)), phase: segmentEvery * time.Duration(i) / types}
 			l.Run(w, limit, uint64(i), nil)
+			w.sent = append(w.sent, w.standing()) // its end
 			list = append(list, w)
 		}
 		used, ended := endEarly(list, first)
@@ -107,7 +61,10 @@ func endEarly(list []*watched, first time.Duration) (used time.Duration, ended [
 		var standings []results.Standing
 		for i, w := range list {
 			x := w.at(min(now, ends[i]))
-			if x.Machine = fmt.Sprint(i); ends[i] <= now {
+			if !ended[i] && ends[i] <= now {
+				x = w.sent[len(w.sent)-1]
+			}
+			if x.Machine = fmt.Sprint(i); ended[i] || ends[i] <= now { // it has a result
 				x.Part = nil
 			}
 			standings = append(standings, x)
@@ -115,7 +72,7 @@ func endEarly(list []*watched, first time.Duration) (used time.Duration, ended [
 		hopeless, _ := results.Hopeless(standings, first)
 		for _, x := range hopeless {
 			i, _ := strconv.Atoi(x.Machine) // it was made of a number
-			ended[i], ends[i] = true, min(ends[i], now+segmentEvery)
+			ended[i], ends[i] = true, min(ends[i], list[i].after(now))
 		}
 	}
 	for _, e := range ends {

@@ -39,7 +39,8 @@ func Decide(b Beliefs, o Options) Verdict {
 		v.Nearest = &d.choices[answer]
 		v.Tradeoffs = d.tradeoffs()
 	}
-	v.More = d.more(answer)
+	others := d.others(answer)
+	v.More, v.Reach = d.more(answer, others), d.reach(answer, others)
 	if v.Nearest != nil {
 		v.Chance = d.chance()
 	}

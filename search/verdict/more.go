@@ -25,12 +25,11 @@ func normalQuantile(p float64) float64 { return distuv.UnitNormal.Quantile(p) }
 //
 // The errors of one process's cells are correlated, so the most promising cell stands for all.
 // Processes are treated as independent. This makes x too large rather than too small.
-func (d *decider) more(answer int) float64 {
+func (d *decider) more(answer int, others [][]other) float64 {
 	most := d.ceiling(answer)
 	if d.IsOpen {
 		return most
 	}
-	others := d.others(answer)
 	within := func(x float64) bool { return chanceOfMore(others, x*d.Goal.Objective.Weight()) <= 1-d.Confidence }
 	switch {
 	case within(0):
@@ -63,11 +62,12 @@ func (d *decider) ceiling(answer int) float64 {
 // probability that it keeps the limits.
 type other struct {
 	over  posterior.Normal
+	above posterior.Normal // its score less the expected one of the answer
 	holds float64
 	most  float64 // largest possible difference
 }
 
-// others lists, by engine process, all choices that may be better than the answer.
+// others lists, by engine process, the answer and all choices that may be better.
 func (d *decider) others(answer int) [][]other {
 	byPool := map[string]int{} // index in the list
 	var list [][]other
@@ -82,14 +82,17 @@ func (d *decider) others(answer int) [][]other {
 	}
 	base := d.choices[answer].Score
 	for i, c := range d.choices {
-		if i != answer && d.mayLead(i) {
-			enter(c.Candidate, other{d.scores.difference(i, answer), c.Holds, HighestScore(d.Goal, c.Load) - base.Mean})
+		if d.mayLead(i) {
+			enter(c.Candidate, other{
+				d.scores.difference(i, answer), posterior.Normal{Mean: c.Score.Mean - base.Mean, Deviation: c.Score.Deviation},
+				c.Holds, HighestScore(d.Goal, c.Load) - base.Mean,
+			})
 		}
 	}
 	for _, r := range d.Rivals {
-		enter(r.Candidate, other{posterior.Normal{
-			Mean: r.Score.Mean - base.Mean, Deviation: math.Hypot(r.Score.Deviation, base.Deviation),
-		}, r.Holds, HighestScore(d.Goal, r.Load) - base.Mean})
+		above := posterior.Normal{Mean: r.Score.Mean - base.Mean, Deviation: r.Score.Deviation}
+		over := posterior.Normal{Mean: above.Mean, Deviation: math.Hypot(above.Deviation, base.Deviation)}
+		enter(r.Candidate, other{over, above, r.Holds, HighestScore(d.Goal, r.Load) - base.Mean})
 	}
 	return list
 }

@@ -191,6 +191,7 @@ type Verdict struct {
 	// More is an upper bound, with probability Confidence, of the relative gain of any other choice
 	// over the answer. It is +Inf if a choice of which nothing is known may be better.
 	More        float64
+	Reach       Reach
 	LimitCurves []LimitCurve
 	Tradeoffs   standings.Tradeoffs
 }
