@@ -146,4 +146,7 @@ func (t *tally) merge(o *tally) {
 	t.passed += o.passed
 	t.rows += o.rows
 	t.executions += o.executions
+	t.computed += o.computed
+	t.beyond += o.beyond
+	t.mostBeyond = max(t.mostBeyond, o.mostBeyond)
 }

@@ -373,7 +373,7 @@ func (l *lane) complete(i int) {
 		overhead = 0
 		l.path.inFlight -= len(answered)
 	}
-	l.tally.add(answered, e, l.now, overhead)
+	l.tally.add(answered, e, l.now, overhead, l.curve.Sizes[len(l.curve.Sizes)-1])
 	if l.observe != nil {
 		l.observe(e, l.now)
 	}

@@ -57,6 +57,9 @@ type Result struct {
 	Path                     float64 // s of processor time per request on the path, mean
 	MeanBatch                float64 // inferences per execution
 	Busy                     float64 // busy instances, mean over time
+	// Beyond is by how many doublings batches are larger than the largest size of the curve: the mean over the time
+	// of the instances. MostBeyond is that of the largest batch. Of these times the curve says little.
+	Beyond, MostBeyond float64
 	// Within are the shares of the requests that were answered within Options.Within, 0..1.
 	Within []float64
 }

@@ -1,6 +1,9 @@
 package queuesim
 
-import "slices"
+import (
+	"math"
+	"slices"
+)
 
 // tally sums up the counted part: whole executions, from the end of the last warm-up execution to
 // the end of the last one.
@@ -17,6 +20,8 @@ type tally struct {
 	path             float64   // s of processor time, sum over the requests that passed
 	passed           int
 	rows, executions int
+	computed, beyond float64 // s of instances, and its product with the doublings beyond the curve
+	mostBeyond       float64 // doublings
 }
 
 func (t *tally) reset(skip, want int) {
@@ -38,8 +43,8 @@ func (t *tally) pathed(work float64) {
 	}
 }
 
-// add counts the requests of an execution that ends now.
-func (t *tally) add(requests []request, e execution, now, overhead float64) {
+// add counts the requests of an execution that ends now. last is the largest size of its curve.
+func (t *tally) add(requests []request, e execution, now, overhead float64, last int) {
 	t.done += len(requests)
 	if !t.counting {
 		t.counting, t.begin = t.done >= t.skip && !t.held, now
@@ -47,6 +52,12 @@ func (t *tally) add(requests []request, e execution, now, overhead float64) {
 	}
 	t.executions++
 	t.rows += e.rows
+	t.computed += now - e.begin
+	if e.rows > last {
+		doublings := math.Log2(float64(e.rows) / float64(last))
+		t.beyond += doublings * (now - e.begin)
+		t.mostBeyond = max(t.mostBeyond, doublings)
+	}
 	for _, r := range requests {
 		latency := now - r.sent + overhead
 		t.latencies = append(t.latencies, latency)
@@ -80,7 +91,7 @@ func (t *tally) result(end float64, within []float64) Result {
 		shares = append(shares, float64(inTime)/n)
 	}
 	at := quantiles(t.latencies)
-	return Result{
+	r := Result{
 		Within:     shares,
 		Throughput: float64(t.rows) / elapsed,
 		Mean:       t.latency / n,
@@ -92,7 +103,12 @@ func (t *tally) result(end float64, within []float64) Result {
 		Path:       t.path / float64(max(t.passed, 1)),
 		MeanBatch:  float64(t.rows) / float64(t.executions),
 		Busy:       t.busy / elapsed,
+		MostBeyond: t.mostBeyond,
 	}
+	if t.computed > 0 {
+		r.Beyond = t.beyond / t.computed
+	}
+	return r
 }
 
 // quantiles returns the median and the quantiles 0.9, 0.95 and 0.99 of values, as stats.Quantile does of

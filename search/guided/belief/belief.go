@@ -180,7 +180,8 @@ func (x *Beliefs) Outlook(p *pools.Pool, f predict.Forecast) iter.Seq[Belief] {
 				b.Pool, b.Level = p, level
 				beyond := posterior.CoordinatesBeyond(axis.At(level), size)
 				x.expect(&beyond, size, &b)
-				x.doubt(&b, unknown+x.varianceBeyond(size, f.Last))
+				variance := unknown + service.VarianceBeyond(size, f.Last, x.tuning.Service.BeyondDeviation)
+				x.doubt(&b, func(*metric) float64 { return variance })
 				if !yield(b) {
 					return
 				}
@@ -200,10 +201,10 @@ func (x *Beliefs) raiseLatencies(b Belief, log float64) {
 }
 
 // doubt adds a variance to the predicted metrics of a belief.
-func (x *Beliefs) doubt(b *Belief, variance float64) {
+func (x *Beliefs) doubt(b *Belief, variance func(m *metric) float64) {
 	for k, m := range x.metrics {
 		if m.isPredicted {
-			b.Residuals[k].Variance += variance
+			b.Residuals[k].Variance += variance(m)
 		}
 	}
 	x.Judge(b)
@@ -212,20 +213,24 @@ func (x *Beliefs) doubt(b *Belief, variance float64) {
 // Stated returns a belief plus the uncertainty of an open pool's curve about an unmeasured cell. It
 // is only for statements: in the search every such cell would remain a challenger until it is
 // measured.
+//
+// The doubt is about the batches that the simulation makes there. With several instances or little in flight most are
+// far smaller than the largest that is allowed. Rates depend on all of them, and a high percentile of the latency on the
+// largest.
 func (x *Beliefs) Stated(b Belief) Belief {
-	batch := float64(b.MaxBatch())
-	if inFlight, _ := x.predictor.Demand(b.Level); inFlight < batch {
-		batch = inFlight
+	r := x.predictor.Simulate(b.Cell)
+	if r.MostBeyond == 0 {
+		return b
 	}
-	if unknown := x.varianceBeyond(int(batch), b.Pool.ServiceTimes().Largest()); unknown > 0 {
-		b.Residuals = slices.Clone(b.Residuals)
-		x.doubt(&b, unknown)
-	}
+	b.Residuals = slices.Clone(b.Residuals)
+	x.doubt(&b, func(m *metric) float64 {
+		doublings := r.MostBeyond
+		if m.isRate() {
+			doublings = r.Beyond
+		}
+		return service.VarianceOf(doublings, x.tuning.Service.BeyondDeviation)
+	})
 	return b
-}
-
-func (x *Beliefs) varianceBeyond(batch, last int) float64 {
-	return service.VarianceBeyond(batch, last, x.tuning.Service.BeyondDeviation)
 }
 
 // Difference returns the variance of the difference of two cells' scores.

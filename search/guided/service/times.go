@@ -205,6 +205,11 @@ func VarianceBeyond(batch, last int, deviation float64) float64 {
 	if batch <= last || last == 0 {
 		return 0
 	}
-	all := deviation * math.Log2(float64(batch)/float64(last))
+	return VarianceOf(math.Log2(float64(batch)/float64(last)), deviation)
+}
+
+// VarianceOf is VarianceBeyond by the number of doublings.
+func VarianceOf(doublings, deviation float64) float64 {
+	all := deviation * doublings
 	return all * all
 }
