@@ -16,7 +16,7 @@ import (
 	"tuner/search"
 )
 
-// Standing says what is known of the cost of a model on a machine, from what was delivered so far.
+// Standing is a model on a machine with the outlook on its cost, from the part that was delivered so far.
 type Standing struct {
 	Model, Machine string
 	Repeat         int

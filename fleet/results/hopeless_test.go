@@ -22,7 +22,7 @@ import (
 	"tuner/search/verdict"
 )
 
-// beliefs are what is known of the throughputs of configurations, one of each engine process: logarithms, and the
+// beliefs are distributions of the throughputs of configurations, one of each engine process: logarithms, and the
 // deviation that all have in common.
 type beliefs struct {
 	own    []posterior.Normal

@@ -8,7 +8,7 @@ import (
 	"tuner/search/verdict"
 )
 
-// Outlook is what a campaign says about costs so far: what was found, and what any configuration may reach.
+// Outlook has the costs of a campaign so far: those of its configurations, and the least that any may reach.
 // The zero value knows nothing. It is immutable.
 type Outlook struct {
 	offers  []offer

@@ -6,7 +6,7 @@ import (
 	"tuner/search/posterior"
 )
 
-// Reach is what the choices of a campaign may reach together: those that were measured, the answer too, and
+// Reach joins the distributions of all choices of a campaign: those that were measured, the answer too, and
 // those that were not. It compares a campaign with something outside of it, such as another machine. The
 // zero value knows nothing. It is immutable.
 type Reach struct {
