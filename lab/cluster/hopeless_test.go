@@ -67,7 +67,7 @@ func (w *watched) after(t time.Duration) time.Duration {
 	return w.segment(n)
 }
 
-// F14 of docs/design/fleet.md, on simulated campaigns: nothing that a campaign says after its first part ends
+// F14 of docs/design/fleet.md, on simulated campaigns: what a campaign says after its first part does not end
 // a type that would have become the cheapest. The other type costs exactly what this one can reach, and is
 // known exactly, which is the hardest case in which this one must stay.
 func TestTheBestTypeIsNotEnded(t *testing.T) {
@@ -77,7 +77,7 @@ func TestTheBestTypeIsNotEnded(t *testing.T) {
 	campaigns, ended, open := 0, 0, 0
 	t.Cleanup(func() { // after the landscapes
 		t.Logf("%d campaigns, %d ended, %d open", campaigns, ended, open)
-		// The contract allows 0.5 %. With 12 seeds, none of 180 campaigns is ended.
+		// The contract allows 0.5 %. With 28 seeds, one of 418 campaigns is ended: a neighbour was busy during most of it.
 		if campaigns < 40 || ended > 0 || open > campaigns/2 {
 			t.Errorf("%d of %d campaigns of the best type are ended, and %d have found nothing", ended, campaigns, open)
 		}
@@ -107,9 +107,28 @@ func TestTheBestTypeIsNotEnded(t *testing.T) {
 	}
 }
 
-// judge looks at a campaign with each of its segments after its first part. It returns whether the campaign has
-// found nothing then that keeps the limit, and why the type is ended beside another that has the best throughput; "" if it
-// stays.
+// stopped is a campaign that is looked at after its first part.
+type stopped struct {
+	*plan.Plan
+	first, elapsed time.Duration
+	then           verdict.Verdict
+}
+
+func (s *stopped) Tell(e search.Event) {
+	s.elapsed = e.Elapsed
+	s.Plan.Tell(e)
+}
+
+func (s *stopped) Ask() search.Action {
+	if s.elapsed < s.first {
+		return s.Plan.Ask()
+	}
+	s.then = s.Verdict()
+	return search.Action{Stop: true}
+}
+
+// judge looks at a campaign after its first part. It returns whether the campaign has found nothing that
+// keeps the limit, and why the type is ended beside another that has the best throughput; "" if it stays.
 func judge(t *testing.T, l *landscape.Landscape, limit landscape.Limit, best float64, seed uint64) (isOpen bool, why string) {
 	t.Helper()
 	const budget, first = 4 * time.Minute, 80 * time.Second
@@ -117,27 +136,15 @@ func judge(t *testing.T, l *landscape.Landscape, limit landscape.Limit, best flo
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &watched{Plan: p, price: 1}
-	l.Run(w, limit, seed, nil)
-	isEnded := func(x results.Standing, throughput float64) (why string) {
-		x.Machine = "this"
-		if list, why := results.Hopeless([]results.Standing{x, known(throughput)}, first); len(list) > 0 {
-			return why[0]
-		}
-		return ""
+	s := &stopped{Plan: p, first: first}
+	l.Run(s, limit, seed, nil)
+	x := results.Standing{Model: "m", Machine: "this", Part: &record.Part{}, Elapsed: first,
+		Outlook: results.OutlookOf(s.then, func(throughput float64) float64 { return 1 / throughput })}
+	if _, why := results.Hopeless([]results.Standing{x, known(best)}, first); len(why) > 0 {
+		return false, why[0]
 	}
-	for _, x := range w.sent {
-		if x.Elapsed >= first {
-			isOpen = isEnded(x, 1000*best) == "" // something always costs more than that
-			break
-		}
-	}
-	for _, x := range w.sent {
-		if why := isEnded(x, best); why != "" {
-			return isOpen, why
-		}
-	}
-	return isOpen, ""
+	list, _ := results.Hopeless([]results.Standing{x, known(1000 * best)}, first) // something always costs more than that
+	return len(list) == 0, ""
 }
 
 // known is a type that has exactly this throughput at the price of 1.
