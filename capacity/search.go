@@ -167,9 +167,10 @@ func (s *searcher) watch(x *site, set autoscaler.Settings, all bool, each func(M
 // plannedMisses is the part of the allowed misses that a plan uses: days that it has not seen miss more.
 const plannedMisses = 0.75
 
-// keeps reports whether enough requests keep the limit.
+// keeps reports whether enough requests keep the limit: of all days together with room for others, and on the worst
+// day too, since the next days may be like it.
 func (s *searcher) keeps(o *outcome) bool {
-	return o.good[0] >= (1-plannedMisses*(1-s.q.Share))*o.requests
+	return o.good[0] >= (1-plannedMisses*(1-s.q.Share))*o.requests && o.worstDay >= s.q.Share
 }
 
 // first returns the number of replicas with which a simulation begins.
