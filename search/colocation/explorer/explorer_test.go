@@ -220,7 +220,7 @@ func TestConflictIsNamed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.Space.Load.Levels = slices.DeleteFunc(s.Space.Load.Levels, func(scale float64) bool { return scale < 7 })
+	s.Space.Load.Levels = slices.DeleteFunc(s.Space.Load.Levels, func(scale float64) bool { return scale < 8 })
 	p, err := plan.New(plan.Colocation, s)
 	if err != nil {
 		t.Fatal(err)
