@@ -66,7 +66,9 @@ func (x *Search) typicalError(model int) float64 {
 			continue
 		}
 		for _, e := range o.Errors[model] {
-			sum, n = sum+e*e, n+1
+			if e > 0 {
+				sum, n = sum+e*e, n+1
+			}
 		}
 	}
 	return max(x.settings.Tuning.Reading, math.Sqrt(sum/float64(max(n, 1))))
@@ -108,10 +110,9 @@ func (b slowdown) atLeast(bound, deviation float64, at site) (reading, bool) {
 	if z < -4 { // the bound changes less than a thousandth
 		return reading{}, false
 	}
-	// λ = φ(z)/(1−Φ(z)), which is nearly z + 1/z for a belief that is far off
-	hazard := z + 1/max(z, 1)
-	if z < 8 {
-		hazard = distuv.UnitNormal.Prob(z) / distuv.UnitNormal.CDF(-z)
+	hazard := distuv.UnitNormal.Prob(z) / distuv.UnitNormal.CDF(-z) // λ = φ(z)/(1−Φ(z))
+	if z > 30 {                                                     // both are too small for a float
+		hazard = z + 1/z - 2/(z*z*z)
 	}
 	mean, after := b.mean+before/all*hazard, before*(1-before/(all*all)*hazard*(hazard-z))
 	variance := 1 / (1/after - 1/before)
