@@ -132,6 +132,7 @@ const (
 	simple   = "simple"
 	volatile = "volatile"
 	text     = "text"
+	wide     = "wide"    // answers of 64 KiB and more, which gRPC sends from the model's memory
 	failing  = "failing" // every run of it throws
 	cached   = "cached"  // simple with a response cache
 	chained  = "chained" // an ensemble: simple twice
@@ -142,7 +143,7 @@ const (
 
 // writeRepository makes a repository of the sample models, of ensembles, and of models with sequences.
 func writeRepository(repository, models string) error {
-	for name, file := range map[string]string{minilm: "minilm", simple: "simple", volatile: "simple", text: "identity_string", failing: "failing", cached: "simple"} {
+	for name, file := range map[string]string{minilm: "minilm", simple: "simple", volatile: "simple", text: "identity_string", wide: "identity_float", failing: "failing", cached: "simple"} {
 		data, err := os.ReadFile(filepath.Join(models, file+".onnx"))
 		if err == nil {
 			err = writeModel(repository, name, data, "")
@@ -199,7 +200,7 @@ func newSite(ctx context.Context, o options, at api.Announcement, t *tally) (*si
 		return nil, err
 	}
 	s := &site{at: at, http: api.NewHTTP(at.HTTP), grpc: grpc, tally: t, pause: o.pause, packed: pack(), tuner: o.tuner}
-	for _, model := range []string{minilm, simple, volatile, text, failing, cached, nested, direct, oldest} {
+	for _, model := range []string{minilm, simple, volatile, text, wide, failing, cached, nested, direct, oldest} {
 		config := configuration(model, 0)
 		if model == nested || model == direct || model == oldest {
 			config = "" // that of the repository
@@ -227,6 +228,7 @@ func (s *site) everyone() []func(context.Context) {
 			s.client(seed, simple, s.binary), s.client(seed, simple, s.json), s.client(seed, simple, s.unary), s.client(seed, simple, s.stream),
 			s.client(seed, text, s.binary), s.client(seed, text, s.json), s.client(seed, text, s.unary), s.client(seed, text, s.stream),
 			s.client(seed, minilm, s.binary), s.client(seed, minilm, s.unary),
+			s.client(seed, wide, s.unary), s.client(seed, wide, s.stream), s.client(seed, wide, s.late),
 			s.client(seed, volatile, s.json), s.client(seed, volatile, s.unary),
 			s.client(seed, cached, s.binary), s.client(seed, cached, s.stream),
 			s.client(seed, chained, s.json), s.client(seed, chained, s.unary), s.client(seed, nested, s.binary), s.client(seed, nested, s.stream),

@@ -29,12 +29,12 @@ func configuration(model string, n int) string {
 // reload loads models again with other configurations, which must not affect requests.
 func (s *site) reload(ctx context.Context) {
 	for n := 1; ctx.Err() == nil; n++ {
-		model := []string{simple, text, cached}[n%3]
+		model := []string{simple, text, cached, wide}[n%4]
 		if n%minilmEvery == 0 {
 			model = minilm
 		}
 		var c api.Client = s.http
-		if n%4 == 0 {
+		if n%5 == 0 {
 			c = s.grpc
 		}
 		s.operate(ctx, "reload of "+model, func(ctx context.Context) error { return c.LoadModel(ctx, model, configuration(model, n)) })

@@ -34,6 +34,8 @@ func (s *site) ask(model string, r *rand.Rand) question {
 		return s.askMiniLM(r)
 	case text:
 		return askText(r)
+	case wide:
+		return askWide(r)
 	case cached: // few enough questions that some come again
 		return askSimple(model, rand.New(rand.NewPCG(r.Uint64N(differentOnes), 1)))
 	default:
@@ -96,6 +98,22 @@ func askText(r *rand.Rand) question {
 		request: api.InferRequest{Model: text, ID: strconv.Itoa(r.Int()), Inputs: []api.Tensor{{Name: "INPUT0", Datatype: "BYTES", Shape: shape, Data: data}}},
 		check: func(got []api.Tensor) error {
 			return same(got, map[string]api.Tensor{"OUTPUT0": {Datatype: "BYTES", Shape: shape, Data: data}})
+		},
+	}
+}
+
+// askWide asks for its own numbers: up to a megabyte.
+func askWide(r *rand.Rand) question {
+	const mostBytes = 256 << 10 // of a row
+	shape := []int64{1 + r.Int64N(maxRows), 1 + r.Int64N(mostBytes/4)}
+	data := make([]byte, 4*shape[0]*shape[1])
+	for i := range data {
+		data[i] = byte(r.Uint32()) // identity changes no bit
+	}
+	return question{
+		request: api.InferRequest{Model: wide, ID: strconv.Itoa(r.Int()), Inputs: []api.Tensor{{Name: "INPUT0", Datatype: "FP32", Shape: shape, Data: data}}},
+		check: func(got []api.Tensor) error {
+			return same(got, map[string]api.Tensor{"OUTPUT0": {Datatype: "FP32", Shape: shape, Data: data}})
 		},
 	}
 }

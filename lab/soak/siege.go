@@ -24,16 +24,15 @@ const (
 	silentOnes = 100              // connections that send nothing
 	killEvery  = 10 * time.Second // a client is killed that often
 	unreadOnes = 10               // connections that do not read
-	unreadRows = 8                // of a question whose answer is not read
-	unreadRow  = 100_000          // bytes
+	unreadRow  = 200_000          // bytes of a row of a question whose answer is not read
 	unreadTime = 5 * time.Second  // before such a client leaves
 	bombBytes  = 1 << 30          // of a body that is sent as a megabyte
 )
 
 // unread asks for long answers over HTTP and gRPC, does not read them, and leaves after a while.
 func (s *site) unread(ctx context.Context) {
-	q := echo(unreadRows, unreadRow)
-	request := rawRequest(q)
+	words, numbers := echo(maxRows, unreadRow), askWide(rand.New(rand.NewPCG(10, 10)))
+	request := rawRequest(words)
 	var all sync.WaitGroup
 	for range unreadOnes {
 		all.Go(func() {
@@ -56,8 +55,8 @@ func (s *site) unread(ctx context.Context) {
 			}
 		})
 		all.Go(func() {
-			for ctx.Err() == nil {
-				s.unreadStream(ctx, q)
+			for n := 0; ctx.Err() == nil; n++ {
+				s.unreadStream(ctx, []question{words, numbers}[n%2])
 				s.tally.add(func(c *counts) { c.vanished++ })
 			}
 		})

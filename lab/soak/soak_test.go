@@ -29,7 +29,7 @@ func TestChecks(t *testing.T) {
 	t.Parallel()
 	r := rand.New(rand.NewPCG(1, 2))
 	s := &site{known: []sentence{{make([]int64, sequence), make([]float32, dimensions)}}}
-	for _, model := range []string{simple, text, minilm, cached, chained, nested} {
+	for _, model := range []string{simple, text, wide, minilm, cached, chained, nested} {
 		q := s.ask(model, r)
 		right := answerOf(q)
 		if err := q.check(right); err != nil {
@@ -129,7 +129,7 @@ func TestCollector(t *testing.T) {
 func answerOf(q question) []api.Tensor {
 	in := q.request.Inputs
 	switch q.request.Model {
-	case text:
+	case text, wide:
 		out := in[0]
 		out.Name = "OUTPUT0"
 		return []api.Tensor{out}

@@ -191,7 +191,7 @@ func (s *site) late(context.Context) (asker, func()) {
 // readSlowly asks for long answers over HTTP, and takes some seconds to read each.
 func (s *site) readSlowly(ctx context.Context) {
 	for life := context.WithoutCancel(ctx); ctx.Err() == nil; {
-		q := echo(maxRows, unreadRow)
+		q := echo(maxRows, unreadRow/2)
 		want := q.request.Inputs[0]
 		want.Name = "OUTPUT0"
 		q.check = func(got []api.Tensor) error { return same(got, map[string]api.Tensor{want.Name: want}) }
