@@ -83,6 +83,7 @@ func memory() []attack {
 		{"B1, B2", "a client over gRPC that does not read 200 answers of 8 MB", bound + ", health over gRPC too", unreadGRPC("none")},
 		{"B2", "the same, answers compressed", bound + ", health over gRPC too", unreadGRPC("low")},
 		{"B2", "a stream over gRPC that does not read 200 answers of 8 MB", bound, unreadStream},
+		{"B2", "30 clients that read answers of 8 MB once the model was unloaded and loaded 3 times", "all answers are right, " + bound, heldAnswers},
 		{"A7", "a request of 16 million empty strings", "refused with 503, memory within the budget", manyStrings},
 		{"A7", "4 times 1 MB of gzip over gRPC that becomes 1 GiB each", "refused, memory within the budget", gzipBomb},
 		{"A7", "30 MB of bytes_contents over gRPC, 15 million strings", "refused or answered, memory within the budget", typedStrings},
@@ -220,6 +221,50 @@ func unreadStream(ctx context.Context, s *scene) (string, error) {
 		return "", err
 	}
 	return v.bounded(clientsHold + engineHolds + clientsHold/4)
+}
+
+// heldAnswers leaves answers in the memory of a model that is unloaded and loaded again, and reads them later.
+func heldAnswers(ctx context.Context, s *scene) (string, error) {
+	v, err := s.generous(ctx)
+	if err != nil {
+		return "", err
+	}
+	const held, size = 30, 8 << 20
+	var streams []pb.GRPCInferenceService_ModelStreamInferClient
+	for range held {
+		conn, err := dialGRPC(v.at.GRPC)
+		if err != nil {
+			return "", err
+		}
+		defer conn.Close()
+		stream, err := pb.NewGRPCInferenceServiceClient(conn).ModelStreamInfer(ctx)
+		if err != nil {
+			return "", err
+		}
+		if err := stream.Send(message("large", "SHAPE", "INT64", []int64{1}, int64s(size/4))); err != nil {
+			return "", err
+		}
+		streams = append(streams, stream)
+	}
+	for range 3 {
+		if err := errors.Join(v.meanwhile(ctx, time.Second), v.UnloadModel(ctx, "large"), v.LoadModel(ctx, "large", "")); err != nil {
+			return "", err
+		}
+	}
+	for _, stream := range streams {
+		answer, err := stream.Recv()
+		if err != nil {
+			return "", err
+		}
+		if got := answer.GetInferResponse().GetRawOutputContents(); len(got) != 1 || !bytes.Equal(got[0], make([]byte, size)) {
+			return "", fmt.Errorf("an answer is wrong: %d outputs, error %q", len(got), answer.GetErrorMessage())
+		}
+	}
+	if err := v.serves(ctx); err != nil {
+		return "", err
+	}
+	seen, err := v.bounded(clientsHold + engineHolds + clientsHold/4)
+	return fmt.Sprintf("%d answers right, %s", held, seen), err
 }
 
 func manyStrings(ctx context.Context, s *scene) (string, error) {
