@@ -1,5 +1,5 @@
-// Pipeline measures the search for several models on one real Triton: for the stages of an ensemble, and for two models
-// with traffic of their own. The ensemble is a tokenizer of onnxruntime-extensions, MiniLM and a head. Its parts:
+// Pipeline measures the search for several models on one real Triton: for the stages of an ensemble, and for two or three
+// models with traffic of their own. The ensemble is a tokenizer of onnxruntime-extensions, MiniLM and a head. Its parts:
 //
 //   - exhaustive: measures every configuration of a small space (4.5 minutes).
 //   - search: the strategy for pipelines, with a tenth as many trials. It needs the exhaustive campaign (1 minute).
@@ -12,8 +12,8 @@
 // configurations reach as much. It also prints the bottleneck that each campaign names, and how much the exhaustive
 // throughput depends on each stage.
 //
-// The two models are MiniLM and an MLP, each with a rate and a limit on its p99. The question is how far both rates can
-// grow together:
+// The models are MiniLM, an MLP and, with -several 3, a published CNN. Each has a rate and a limit on its p99. The
+// question is how far all rates can grow together:
 //
 //   - together: measures every configuration of a small space, on shared and divided cores, and searches it in the same
 //     time. It also finds the best of each model by itself (24 minutes).
@@ -47,6 +47,7 @@ type options struct {
 	server   string
 	time     time.Duration
 	together time.Duration
+	several  int
 	pairs    int
 	window   time.Duration
 	tuner    string
@@ -81,10 +82,14 @@ func define(f *program.Flags, o *options) {
 	parts().Define(f, &o.what)
 	f.Choice(&o.server, "server", onTriton, []string{onTriton, onTuner}, "a real Triton, or tuner's own engine")
 	f.DurationVar(&o.time, "time", 270*time.Second, "budget of the exhaustive campaign on the ensemble, over all its runs")
-	f.DurationVar(&o.together, "together", 10*time.Minute, "budget of each campaign on both models together; those of one model have a fifth of it")
+	f.DurationVar(&o.together, "together", 10*time.Minute, "budget of each campaign on the models together; those of one model have a fifth of it")
+	f.IntVar(&o.several, "several", 2, "number of these models: 2 or 3")
 	f.IntVar(&o.pairs, "pairs", 6, "alternating pairs, or blocks, in which answers are measured")
 	f.DurationVar(&o.window, "window", 2*time.Second, "of these; a measurement is three")
 	f.Check(func() error {
+		if o.several != 2 && o.several != 3 {
+			return fmt.Errorf("-several %d: allowed are 2 and 3", o.several)
+		}
 		if o.time <= 0 || o.together <= 0 || o.pairs < 1 || o.window <= 0 {
 			return errors.New("-time, -together, -pairs and -window must be above zero")
 		}

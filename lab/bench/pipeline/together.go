@@ -17,11 +17,12 @@ import (
 
 	"tuner/lab/bench/sidebyside"
 	"tuner/lab/peers"
+	"tuner/lab/published"
 	"tuner/measure/stats"
 	"tuner/search/plan"
 )
 
-// traffic is one of the two models of the parts together and blocks.
+// traffic is one of the models of the parts together and blocks.
 type traffic struct {
 	name, file string
 	rate       float64 // requests/s at scale 1
@@ -30,12 +31,16 @@ type traffic struct {
 	shapes     []string // NAME:SIZES of the inputs with symbolic sizes
 }
 
-func traffics() []traffic {
-	return []traffic{
+// traffics returns two or three models. The third is a published CNN, which tells the direction of a line of text.
+func traffics(n int) []traffic {
+	all := []traffic{
 		{encoder, "minilm.onnx", 20, 50 * time.Millisecond, "{intra_op_threads: [1, 2], instance_count: [1, 2], max_batch_size: [1, 8], max_queue_delay: 0}",
 			[]string{"input_ids:32", "attention_mask:32", "token_type_ids:32"}},
 		{"ranker", "mlp.onnx", 200, 10 * time.Millisecond, "{intra_op_threads: 1, instance_count: [1, 2], max_batch_size: 8, max_queue_delay: 0}", nil},
+		{"direction", published.LineDirection.File(), 60, 15 * time.Millisecond, "{intra_op_threads: 1, instance_count: [1, 2], max_batch_size: 4, max_queue_delay: 0}",
+			[]string{"x:3,48,192"}},
 	}
+	return all[:n]
 }
 
 // inputs returns the field of a profile's load for the shapes.
@@ -51,23 +56,35 @@ func (t traffic) inputs() string {
 	return ", inputs: {shape: {" + strings.Join(sizes, ", ") + "}}"
 }
 
-// The names of the campaigns on both models, and of the repository of each model's best.
+// The campaigns on all models, and the repository of each model's best.
 const (
 	wholeTogether = "together-exhaustive"
 	shortTogether = "together-search"
 	alone         = "alone"
 )
 
-// joint is the text of the profile of both models: 8 configurations of the encoder and 2 of the ranker, on shared cores
-// and on cores of their own.
+// of names a campaign or a repository by its number of models.
+func (b *bench) of(name string) string {
+	if b.several == 2 {
+		return name
+	}
+	return fmt.Sprintf("%s-of-%d", name, b.several)
+}
+
+// joint is the text of the profile of all models: 8 configurations of the encoder and 2 of each other. Two models
+// are on shared cores and on cores of their own, three on shared ones.
 func (b *bench) joint(name, strategy string) string {
+	isolation := "[shared, cores]"
+	if b.several > 2 {
+		isolation = "shared" // the machines that this was made for have two cores
+	}
 	var models strings.Builder
-	for _, t := range traffics() {
+	for _, t := range traffics(b.several) {
 		fmt.Fprintf(&models, "  %s: {model: %q, load: {request_rate: %v%s}, constraints: {latency_p99: %v}, space: %s}\n",
 			t.name, filepath.Join(b.models, t.file), t.rate, t.inputs(), t.limit, t.space)
 	}
-	return fmt.Sprintf("output: %q\n%ssearch: {strategy: %s, budget: %v, window: 1s}\nmodels:\n%sscale: {min: 0.5, max: 16}\nisolation: [shared, cores]\n",
-		b.folder(name), b.runner(), strategy, b.together, models.String())
+	return fmt.Sprintf("output: %q\n%ssearch: {strategy: %s, budget: %v, window: 1s}\nmodels:\n%sscale: {min: 0.5, max: 16}\nisolation: %s\n",
+		b.folder(b.of(name)), b.runner(), strategy, b.together, models.String(), isolation)
 }
 
 // single is the text of the profile of one model by itself, for its highest throughput within its limit.
@@ -76,11 +93,16 @@ func (b *bench) single(t traffic) string {
 		filepath.Join(b.models, t.file), t.name, b.folder(alone+"-"+t.name), b.runner(), b.together/5, t.inputs(), t.limit, t.space)
 }
 
-// campaigns measures all configurations of both models together, searches them in the same time, and finds the best of
+// campaigns measures all configurations of the models together, searches them in the same time, and finds the best of
 // each model by itself, or resumes with that.
 func (b *bench) campaigns(ctx context.Context) error {
+	if b.several > 2 {
+		if err := published.LineDirection.Fetch(ctx, b.models, b.messages); err != nil {
+			return err
+		}
+	}
 	for _, c := range []struct{ name, strategy string }{{wholeTogether, plan.Grid}, {shortTogether, plan.Colocation}} {
-		o, err := b.carryOut(ctx, extensions{}, c.name, b.joint(c.name, c.strategy))
+		o, err := b.carryOut(ctx, extensions{}, b.of(c.name), b.joint(c.name, c.strategy))
 		if err != nil {
 			return err
 		}
@@ -88,12 +110,12 @@ func (b *bench) campaigns(ctx context.Context) error {
 			b.again(o, "together", "together", b.together)
 		}
 	}
-	for _, t := range traffics() {
+	for _, t := range traffics(b.several) {
 		name := alone + "-" + t.name
 		if _, err := b.carryOut(ctx, extensions{}, name, b.single(t)); err != nil {
 			return err
 		}
-		if err := copyModel(filepath.Join(b.folder(name), "repository", t.name), filepath.Join(b.folder(alone), t.name)); err != nil {
+		if err := copyModel(filepath.Join(b.folder(name), "repository", t.name), filepath.Join(b.folder(b.of(alone)), t.name)); err != nil {
 			return err
 		}
 	}
@@ -120,21 +142,21 @@ type contender struct {
 // Before, perf_analyzer measures the search's answer at its own scale: the sooner after the campaign, the more the
 // machine is the same.
 func (b *bench) blocks(ctx context.Context) error {
-	found, errFound := b.read(shortTogether)
-	best, errBest := b.read(wholeTogether)
+	found, errFound := b.read(b.of(shortTogether))
+	best, errBest := b.read(b.of(wholeTogether))
 	if err := errors.Join(errFound, errBest); err != nil {
 		return err
 	}
 	short, _ := found.result.Winner()
 	whole, _ := best.result.Winner()
-	answer := contender{shortTogether, filepath.Join(b.folder(shortTogether), "repository"), short.ServerFlags(), short.Best.Load.Scale}
+	answer := contender{shortTogether, filepath.Join(b.folder(b.of(shortTogether)), "repository"), short.ServerFlags(), short.Best.Load.Scale}
 	list := []contender{answer}
 	if whole.Candidate.Key() == short.Candidate.Key() {
 		fmt.Fprintf(b.messages, "both campaigns answer %s\n", short.Candidate.Describe())
 	} else {
-		list = append(list, contender{wholeTogether, filepath.Join(b.folder(wholeTogether), "repository"), whole.ServerFlags(), whole.Best.Load.Scale})
+		list = append(list, contender{wholeTogether, filepath.Join(b.folder(b.of(wholeTogether)), "repository"), whole.ServerFlags(), whole.Best.Load.Scale})
 	}
-	list = append(list, contender{alone, b.folder(alone), nil, answer.scale})
+	list = append(list, contender{alone, b.folder(b.of(alone)), nil, answer.scale})
 	p99, err := b.independent(ctx, answer)
 	if err != nil {
 		return err
@@ -151,7 +173,7 @@ func (b *bench) blocks(ctx context.Context) error {
 		}
 		fmt.Fprintf(b.messages, "block %d of %d: scales %.3f\n", i+1, b.pairs, carried)
 	}
-	return sidebyside.Print(b.out, carriedTable(b.server, list, scales, answer.scale, p99))
+	return sidebyside.Print(b.out, carriedTable(b.server, list, scales, answer.scale, traffics(b.several), p99))
 }
 
 // block returns the scales that contenders carry, by `tuner perf` on fresh servers. The servers are up together and take
@@ -234,32 +256,31 @@ func (l ladder) carried() (float64, error) {
 
 // carriedTable is the table of the scales that repositories carry, with the latencies of the first one at its own
 // scale by perf_analyzer.
-func carriedTable(server string, list []contender, scales [][]float64, scale float64, p99 []time.Duration) string {
+func carriedTable(server string, list []contender, scales [][]float64, scale float64, all []traffic, p99 []time.Duration) string {
 	var t strings.Builder
-	fmt.Fprintf(&t, "\n### Two models on %s: the scale that each answer carries\n\n| answer | carries, median | the search's over this |\n|---|---|---|\n", server)
+	fmt.Fprintf(&t, "\n### %d models on %s: the scale that each answer carries\n\n| answer | carries, median | the search's over this |\n|---|---|---|\n", len(all), server)
 	for k, c := range list {
 		ratio := stats.PairedRatio(scales[0], scales[k])
 		fmt.Fprintf(&t, "| %s | %.3f | **%.3f** (%.3f–%.3f) |\n", c.name, stats.Median(scales[k]), ratio.Value, ratio.Lo, ratio.Hi)
 	}
-	fmt.Fprintf(&t, "\nThe search answers scale %.3f. There perf_analyzer measures", scale)
-	for i, of := range traffics() {
-		fmt.Fprintf(&t, " %s p99 %.2f ms of %v", of.name, 1e3*p99[i].Seconds(), of.limit)
-		if i == 0 {
-			t.WriteString(" and")
-		}
+	measured := make([]string, len(all))
+	for i, of := range all {
+		measured[i] = fmt.Sprintf("%s p99 %.2f ms of %v", of.name, 1e3*p99[i].Seconds(), of.limit)
 	}
-	t.WriteString(".\n")
+	fmt.Fprintf(&t, "\nThe search answers scale %.3f. There perf_analyzer measures %s.\n", scale, strings.Join(measured, ", "))
 	return t.String()
 }
 
-// margin measures both models at a scale, and returns the larger ln(p99/limit).
+// margin measures all models at a scale, and returns the largest ln(p99/limit).
 func (b *bench) margin(ctx context.Context, server *peers.Server, scale float64) (float64, error) {
-	all := traffics()
-	first, second := all[0], all[1]
+	all := traffics(b.several)
+	first := all[0]
 	args := []string{"perf", "-m", first.name, "-i", sidebyside.GRPC, "-u", server.GRPC, "--input-data", "zero", "--format", "json",
 		"-p", strconv.FormatInt(b.window.Milliseconds(), 10), "-s", "100000", "-r", strconv.Itoa(sidebyside.Windows),
-		"--request-distribution", "poisson", "--request-rate-range", decimal(scale * first.rate),
-		"--with", second.name + ",rate=" + decimal(scale*second.rate) + ",input-data=zero"}
+		"--request-distribution", "poisson", "--request-rate-range", decimal(scale * first.rate)}
+	for _, t := range all[1:] {
+		args = append(args, "--with", t.name+",rate="+decimal(scale*t.rate)+",input-data=zero")
+	}
 	for _, s := range first.shapes {
 		args = append(args, "--shape", s)
 	}
@@ -278,7 +299,7 @@ type percentiles struct {
 	Latency map[string]struct{ Value float64 }
 }
 
-// marginOf reads the larger ln(p99/limit) of both models from a report of `tuner perf`.
+// marginOf reads the largest ln(p99/limit) of all models from a report of `tuner perf`.
 func marginOf(report []byte, all []traffic) (float64, error) {
 	var r struct {
 		Levels []struct {
@@ -289,11 +310,11 @@ func marginOf(report []byte, all []traffic) (float64, error) {
 	if err := json.Unmarshal(report, &r); err != nil {
 		return 0, fmt.Errorf("cannot read the report of tuner perf: %w", err)
 	}
-	if len(r.Levels) != 1 || len(r.Levels[0].Others) != 1 {
-		return 0, errors.New("the report of tuner perf is not of one level with one other model")
+	if len(r.Levels) != 1 || len(r.Levels[0].Others) != len(all)-1 {
+		return 0, fmt.Errorf("the report of tuner perf is not of one level of %d models", len(all))
 	}
 	most := math.Inf(-1)
-	for i, of := range []percentiles{r.Levels[0].percentiles, r.Levels[0].Others[0]} {
+	for i, of := range append([]percentiles{r.Levels[0].percentiles}, r.Levels[0].Others...) {
 		p99 := of.Latency["p99"].Value
 		if !(p99 > 0) {
 			return 0, fmt.Errorf("the report of tuner perf has no p99 of %s", all[i].name)
@@ -303,7 +324,7 @@ func marginOf(report []byte, all []traffic) (float64, error) {
 	return most, nil
 }
 
-// independent measures the p99 of both models at a contender's scale with perf_analyzer, a process for each. The
+// independent measures the p99 of all models at a contender's scale with perf_analyzer, a process for each. The
 // processes begin together: one process for several models needs MPI.
 func (b *bench) independent(ctx context.Context, c contender) (p99 []time.Duration, err error) {
 	server, err := b.serve(ctx, extensions{}, c.repository, c.flags...)
@@ -311,7 +332,7 @@ func (b *bench) independent(ctx context.Context, c contender) (p99 []time.Durati
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, server.Stop()) }()
-	all := traffics()
+	all := traffics(b.several)
 	p99 = make([]time.Duration, len(all))
 	group, ctx := errgroup.WithContext(ctx)
 	for i, t := range all {

@@ -16,19 +16,28 @@ import (
 func TestJointProfile(t *testing.T) {
 	t.Parallel()
 	b := &bench{options: options{server: onTriton, output: "/out", models: "/models", together: 10 * time.Minute}, peers: &peers.Peers{Triton: "/peers/tritonserver"}}
-	p, err := spec.ParseProfile("/out/p.yaml", []byte(b.joint(shortTogether, plan.Colocation)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if p.Search.Budget.Time != 10*time.Minute || p.Runner.Server != "/peers/tritonserver" || p.Output != "/out/triton-together-search" {
-		t.Errorf("the profile is %+v", p)
-	}
 	of := search.Facts{Cores: 2, BaseInstances: 1, Batching: true}
-	facts := search.Facts{Cores: 2, Parts: map[string]search.Facts{encoder: of, "ranker": of}}
-	if n, _ := p.Space(facts).Candidates().Len(); n != 8*2*2 {
-		t.Errorf("%d configurations, want 8 × 2 on shared and on divided cores", n)
+	facts := search.Facts{Cores: 2, Parts: map[string]search.Facts{encoder: of, "ranker": of, "direction": of}}
+	for several, want := range map[int]struct {
+		output         string
+		configurations int
+	}{
+		2: {"/out/triton-together-search", 8 * 2 * 2},      // on shared and on divided cores
+		3: {"/out/triton-together-search-of-3", 8 * 2 * 2}, // on shared cores alone
+	} {
+		b.several = several
+		p, err := spec.ParseProfile("/out/p.yaml", []byte(b.joint(shortTogether, plan.Colocation)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if p.Search.Budget.Time != 10*time.Minute || p.Runner.Server != "/peers/tritonserver" || p.Output != want.output {
+			t.Errorf("%d models: the profile is %+v", several, p)
+		}
+		if n, _ := p.Space(facts).Candidates().Len(); n != want.configurations {
+			t.Errorf("%d models: %d configurations, want %d", several, n, want.configurations)
+		}
 	}
-	for _, of := range traffics() {
+	for _, of := range traffics(3) {
 		if _, err := spec.ParseProfile("/out/p.yaml", []byte(b.single(of))); err != nil {
 			t.Error(err)
 		}
@@ -73,11 +82,11 @@ func TestLadder(t *testing.T) {
 func TestMarginOf(t *testing.T) {
 	t.Parallel()
 	const report = `{"levels": [{"latency": {"p99": {"value": 0.04}}, "others": [{"model": "ranker", "latency": {"p99": {"value": 0.012}}}]}]}`
-	if got, err := marginOf([]byte(report), traffics()); err != nil || math.Abs(got-math.Log(1.2)) > 1e-9 {
+	if got, err := marginOf([]byte(report), traffics(2)); err != nil || math.Abs(got-math.Log(1.2)) > 1e-9 {
 		t.Errorf("%v, %v", got, err)
 	}
 	for _, report := range []string{"", `{"levels": []}`, `{"levels": [{"latency": {}, "others": [{"latency": {}}]}]}`} {
-		if _, err := marginOf([]byte(report), traffics()); err == nil {
+		if _, err := marginOf([]byte(report), traffics(2)); err == nil {
 			t.Errorf("%q has a margin", report)
 		}
 	}
@@ -91,8 +100,8 @@ func TestTables(t *testing.T) {
 		t.Error(text)
 	}
 	list := []contender{{name: "a"}, {name: "b"}}
-	text = carriedTable(onTriton, list, [][]float64{{4, 4, 4}, {5, 5, 5}}, 3.9, []time.Duration{49 * time.Millisecond, 9 * time.Millisecond})
-	if !strings.Contains(text, "| b | 5.000 | **0.800**") || !strings.Contains(text, "encoder p99 49.00 ms of 50ms and ranker p99 9.00 ms of 10ms.") {
+	text = carriedTable(onTriton, list, [][]float64{{4, 4, 4}, {5, 5, 5}}, 3.9, traffics(2), []time.Duration{49 * time.Millisecond, 9 * time.Millisecond})
+	if !strings.Contains(text, "| b | 5.000 | **0.800**") || !strings.Contains(text, "encoder p99 49.00 ms of 50ms, ranker p99 9.00 ms of 10ms.") {
 		t.Error(text)
 	}
 }
