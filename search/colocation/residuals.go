@@ -29,6 +29,7 @@ type reading struct {
 type residuals struct {
 	deviations Deviations
 	readings   []reading
+	isSolved   bool // factor and weights are those of the readings
 	factor     mat.Cholesky
 	weights    *mat.VecDense // covariance⁻¹·slowdowns
 }
@@ -69,24 +70,22 @@ func (r *residuals) add(x reading) {
 	} else {
 		r.readings = append(r.readings, x)
 	}
-	r.solve()
+	r.isSolved = false
 }
 
 // remove forgets the reading of a site.
 func (r *residuals) remove(at site) {
-	before := len(r.readings)
 	r.readings = slices.DeleteFunc(r.readings, func(known reading) bool { return known.site == at })
-	if len(r.readings) != before {
-		r.solve()
-	}
+	r.isSolved = false
 }
 
-// solve computes the weights of the readings.
+// solve computes the weights of the readings, of which there is at least one.
 func (r *residuals) solve() {
-	n := len(r.readings)
-	if n == 0 {
+	if r.isSolved {
 		return
 	}
+	r.isSolved = true
+	n := len(r.readings)
 	covariance := mat.NewSymDense(n, nil)
 	for i, a := range r.readings {
 		for j, b := range r.readings[:i+1] {
@@ -116,6 +115,7 @@ func (r *residuals) believe(x site) (mean, deviation float64) {
 	if n == 0 {
 		return 0, math.Sqrt(variance)
 	}
+	r.solve()
 	k := mat.NewVecDense(n, nil)
 	for i, a := range r.readings {
 		k.SetVec(i, d.kernel(x, a.site))
