@@ -1,6 +1,7 @@
 package searchtest
 
 import (
+	"cmp"
 	"math"
 	"math/rand/v2"
 
@@ -32,7 +33,8 @@ type Colocated struct {
 	// Queue: the latencies follow from queuesim instead of the formula.
 	Queue bool
 
-	model int // index of the first model, where a part of them is looked at
+	requests int // of each model in a simulation of the truth; 0: quickRequests
+	model    int // index of the first model, where a part of them is looked at
 }
 
 // Law is one model.
@@ -67,7 +69,7 @@ func (c Colocated) Time(model int, x Setting, batch float64, busy int) float64 {
 func (c Colocated) P99(settings []Setting, cores []int, scale float64) []float64 {
 	if c.Queue {
 		var p99 []float64
-		for _, r := range c.simulated(settings, cores, scale, func(int) int { return truthRequests }, c.Seed) {
+		for _, r := range c.simulated(settings, cores, scale, func(int) int { return cmp.Or(c.requests, quickRequests) }, c.Seed) {
 			if r.Throughput == 0 {
 				r.P99 = math.Inf(1)
 			}

@@ -260,8 +260,7 @@ func (c Company) curve(t search.Trial, trial int) []measure.Window {
 
 // Carries returns the largest scale at which all models keep their limits with a candidate.
 func (c Company) Carries(of search.Candidate) float64 {
-	settings, cores := c.Cell(of)
-	return c.Scale(settings, cores)
+	return c.carries(c.Cell(of))
 }
 
 // Best returns the largest scale of any candidate of a space. With more than three models it is the best

@@ -42,7 +42,8 @@ func TestSimulatedTrial(t *testing.T) {
 		t.Fatal(err)
 	}
 	candidate := search.Candidate{}
-	level := s.Space.Load.AtMost(0.7 * c.Carries(candidate))
+	settings, cores := c.Cell(candidate)
+	level := s.Space.Load.AtMost(0.7 * c.Scale(settings, cores))
 	trial := s.Trial(candidate, level, search.PhaseSearch)
 	trial.Windows, trial.Window = 3, 20*time.Second
 	events := c.Run(&once{trial: trial}, 2)
@@ -52,7 +53,6 @@ func TestSimulatedTrial(t *testing.T) {
 	if err := events[0].Check(); err != nil {
 		t.Fatal(err)
 	}
-	settings, cores := c.Cell(candidate)
 	for i, want := range c.P99(settings, cores, level) {
 		name := searchtest.ModelName(i)
 		own := events[0].Measurement.Of(name)

@@ -152,6 +152,7 @@ func campaign(c searchtest.Company, o options, strategy string, best float64) (o
 		return x, nil
 	}
 	scale, carries := answer.Load.Level(), c.Carries(answer.Candidate)
+	best = max(best, carries) // cells are compared by short simulations
 	kept := min(scale, carries)
 	x.ratio, x.carries, x.excess = kept/best, carries/best, scale/carries
 	x.onAxis = min(scale, s.Space.Load.AtMost(carries)) / s.Space.Load.AtMost(best)
