@@ -3,6 +3,7 @@ package posterior
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
 
 	"tuner/measure"
 )
@@ -130,15 +131,12 @@ type drawn struct {
 
 // cloud is the distribution from which scales are drawn: independent normal distributions on log
 // scale.
-type cloud struct{ means, deviations [learned]float64 }
+type cloud struct{ means, deviations []float64 }
 
 // around returns the cloud of the usual scales.
 func around(s scales) cloud {
-	c := cloud{means: s.logs()}
-	for i := range c.deviations {
-		c.deviations[i] = surprise
-	}
-	return c
+	means := s.logs()
+	return cloud{means, slices.Repeat([]float64{surprise}, len(means))}
 }
 
 func (c cloud) scales() scales { return scalesOf(c.means) }
@@ -160,11 +158,11 @@ func (c cloud) towards(list []drawn) cloud {
 			break
 		}
 	}
-	logs := make([][learned]float64, len(list))
+	logs := make([][]float64, len(list))
 	for k, d := range list {
 		logs[k] = d.logs()
 	}
-	var next cloud
+	next := cloud{make([]float64, len(c.means)), make([]float64, len(c.means))}
 	for i := range next.means {
 		for k := range logs {
 			next.means[i] += weights[k] * logs[k][i]
@@ -186,8 +184,7 @@ func (p *process) draw(from cloud, common scales, step int) []drawn {
 	random := rand.New(rand.NewPCG(uint64(step), uint64(len(p.list)))) // the same trials give the same draws
 	desk := p.newDesk()
 	for range draws {
-		var logs [learned]float64
-		weight := 0.0
+		logs, weight := make([]float64, len(from.means)), 0.0
 		for k := range logs {
 			z := random.NormFloat64()
 			logs[k] = from.means[k] + from.deviations[k]*z
@@ -227,20 +224,17 @@ func truncate(list []drawn) {
 	normalize(list, bound)
 }
 
-// learned is the number of learned scales. The global scale is not learned, since there is one
-// campaign.
-const learned = 11
-
-// logs returns the logarithms of the learned scales.
-func (s scales) logs() [learned]float64 {
-	list := [...]float64{s.shared, s.pool, s.smooth, s.cell, s.trial, s.within, s.fast, s.slow, s.tau, s.launch, s.bare}
+// logs returns the logarithms of the learned scales. The global scale is not learned, since there is
+// one campaign.
+func (s scales) logs() []float64 {
+	list := []float64{s.shared, s.pool, s.smooth, s.cell, s.trial, s.within, s.fast, s.slow, s.tau, s.launch, s.bare}
 	for i, x := range list {
 		list[i] = math.Log(x)
 	}
 	return list
 }
 
-func scalesOf(logs [learned]float64) scales {
+func scalesOf(logs []float64) scales {
 	e := func(i int) float64 { return math.Exp(logs[i]) }
 	return scales{
 		shared: e(0), pool: e(1), smooth: e(2), cell: e(3),
@@ -281,7 +275,7 @@ func (p *process) only(s scales) part {
 
 // mean returns the mean of the kept scales on log scale.
 func (p *process) mean(global float64) scales {
-	sum, all := [learned]float64{}, 0.0
+	sum, all := make([]float64, len(scales{}.logs())), 0.0
 	for _, d := range p.drawn {
 		w := math.Exp(d.log)
 		all += w
