@@ -5,6 +5,10 @@ import "time"
 // Look is the share of a window after which it may be cut, if the figures up to then suffice.
 const Look = 0.4
 
+// ServiceBatches is the least number of batches of each size in a service trial: the runner has three
+// before a size's window and two in it.
+const ServiceBatches = 5
+
 // Window is one measured interval at one load. Its sums are over all requests that completed in it,
 // whenever they were sent.
 type Window struct {

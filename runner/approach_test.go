@@ -159,4 +159,9 @@ func TestServiceWindow(t *testing.T) {
 			t.Errorf("%s: %v, want %v", name, got, c.want)
 		}
 	}
+	// Each client has two batches in each step of the ramp, and then one that tells the window's length.
+	a := brief(Job{Load: measure.Load{Concurrency: 3, BatchSize: 1}, Window: ms})
+	if got := 2*len(a.ramp) + a.requests/3 + int(a.length(time.Second, 0)/time.Second); got != measure.ServiceBatches {
+		t.Errorf("a client has %d batches of a size at least, want %d", got, measure.ServiceBatches)
+	}
 }

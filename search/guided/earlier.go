@@ -136,7 +136,7 @@ func (g *Guided) consult(c *earlier, machine int, then *Guided) {
 	for _, e := range then.pools.Engines() {
 		if e.IsOpen() {
 			mine, _ := g.poolOf(e.Pools()[0].Settings())
-			g.predictor.Observe(mine.Engine(), e.Alone().Curve(g.tuning.Service.LeastSpread), machine)
+			g.predictor.Observe(mine.Engine(), e.Alone().Curve(), machine)
 			c.curves++
 		}
 	}

@@ -178,7 +178,7 @@ func TestForecastsFromAnotherMachine(t *testing.T) {
 		for _, e := range g.pools.Engines() {
 			if reuse {
 				there := scaled(e, 3)
-				g.predictor.Observe(e, there.Curve(0.03), 1)
+				g.predictor.Observe(e, there.Curve(), 1)
 			}
 		}
 		for e := g.pools.Unexplored(g.pools.Experience()); e != nil; e = g.pools.Unexplored(g.pools.Experience()) {
@@ -189,7 +189,7 @@ func TestForecastsFromAnotherMachine(t *testing.T) {
 			if !e.IsOpen() {
 				f, _ := g.predictor.Forecast(e)
 				known := scaled(e, 1)
-				sum += math.Abs(math.Log(f.Curve.Alone[0] / known.Curve(0.03).Alone[0]))
+				sum += math.Abs(math.Log(f.Curve.Alone[0] / known.Curve().Alone[0]))
 				deviation += f.Deviation
 			}
 		}

@@ -234,7 +234,7 @@ func TestStopsWhereNothingCanSatisfy(t *testing.T) {
 			}
 			st := g.statement()
 			sentences := strings.Join(g.Notes(), "\n")
-			for _, want := range []string{"nearest is ", "No configuration satisfies the constraints with a probability above "} {
+			for _, want := range []string{"nearest is ", "The highest probability of any configuration to satisfy the constraints is "} {
 				if !strings.Contains(sentences, want) {
 					t.Errorf("the statement lacks %q:\n%s", want, sentences)
 				}

@@ -108,7 +108,7 @@ func (o opener) cost(p *pools.Pool, f predict.Forecast) float64 {
 	}
 	seconds := 0.0
 	for _, size := range o.pools.Sizes(p)[:o.measurable(p, f.Curve)] {
-		takes := max(o.schedule.Size().Seconds(), o.tuning.Service.Batches*f.Curve.Time(size, p.Instances(), p.Instances()))
+		takes := max(o.schedule.Size().Seconds(), measure.ServiceBatches*f.Curve.Time(size, p.Instances(), p.Instances()))
 		seconds += float64(trials*o.pools.WindowsPerSize()) * takes
 	}
 	first := o.pools.First(p)
@@ -182,7 +182,7 @@ func (o opener) complete(p *pools.Pool) (search.Action, bool) {
 
 // curve returns the measured service times of a pool.
 func (o opener) curve(p *pools.Pool) queuesim.ServiceCurve {
-	return p.ServiceTimes().Curve(o.tuning.Service.LeastSpread)
+	return p.ServiceTimes().Curve()
 }
 
 func (o opener) longest() time.Duration { return o.schedule.Longest(o.beliefs.TightestLatency()) }

@@ -7,6 +7,7 @@ import (
 	"tuner/measure"
 	"tuner/search"
 	"tuner/search/guided/pools"
+	"tuner/search/verdict"
 )
 
 // statement is the search's description of itself.
@@ -42,8 +43,7 @@ func (g *Guided) Notes() []string {
 	s := g.statement()
 	var list []string
 	if len(s.Shortfall) > 0 && s.Why != "" { // otherwise the budget ended first
-		const least = 0.001 // least reported value
-		list = append(list, fmt.Sprintf("No configuration satisfies the constraints with a probability above %.1f %%.", 100*max(s.Chance, least)))
+		list = append(list, fmt.Sprintf("The highest probability of any configuration to satisfy the constraints is %s.", verdict.Percent(s.Chance)))
 	}
 	for _, r := range s.Reused {
 		list = append(list, r.sentence())

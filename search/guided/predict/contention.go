@@ -38,7 +38,7 @@ func (x *Predictor) ForecastContention() {
 		}
 		o := x.opened[p].outline
 		last := o.Largest()
-		undisturbed := x.undisturbed(p, p.Engine().Alone().Curve(x.tuning.Service.LeastSpread), o.Sizes[last])
+		undisturbed := x.undisturbed(p, p.Engine().Alone().Curve(), o.Sizes[last])
 		weights[i] = math.Log(o.Most[last] / undisturbed)
 	}
 	cholesky(factor)

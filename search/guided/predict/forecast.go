@@ -33,7 +33,7 @@ func (x *Predictor) observations() []observation {
 	var list []observation
 	for _, e := range x.pools.Engines() {
 		if e.IsOpen() {
-			list = append(list, observation{engine: e, curve: e.Alone().Curve(x.tuning.Service.LeastSpread)})
+			list = append(list, observation{engine: e, curve: e.Alone().Curve()})
 		}
 	}
 	if len(list) == 0 {
@@ -136,7 +136,7 @@ func (x *Predictor) forecast(e *pools.Engine, known []observation, factor [][]fl
 func (x *Predictor) Forecast(e *pools.Engine) (f Forecast, ok bool) {
 	switch {
 	case e.IsOpen():
-		f.Curve, f.Last = e.Alone().Curve(x.tuning.Service.LeastSpread), e.Alone().Largest()
+		f.Curve, f.Last = e.Alone().Curve(), e.Alone().Largest()
 	case x.forecasts != nil && e.EntryPool() != nil:
 		f = x.forecasts[e.Index()]
 	}

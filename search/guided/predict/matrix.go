@@ -3,14 +3,14 @@ package predict
 import "math"
 
 // cholesky returns the lower factor of a positive definite matrix given by its lower triangle, in
-// place. Rounding may make a variance near zero negative, so it is raised to a tiny one.
+// place. Each pivot is the variance of an observation beside those before it. That is never near zero,
+// since each observation has a part of its own (tuning.Engines.Rest, tuning.Contention.Own).
 func cholesky(a [][]float64) [][]float64 {
-	const tiny = 1e-12
 	for i, row := range a {
 		for j := range i {
 			row[j] = (row[j] - dot(row[:j], a[j][:j])) / a[j][j]
 		}
-		row[i] = math.Sqrt(max(row[i]-dot(row[:i], row[:i]), tiny))
+		row[i] = math.Sqrt(row[i] - dot(row[:i], row[:i]))
 	}
 	return a
 }

@@ -72,10 +72,10 @@ func New(s search.Settings, p *pools.Pools, n tuning.Tuning) *Predictor {
 
 // open predicts a pool from new or changed service times.
 func (x *Predictor) open(p *pools.Pool) {
-	curve := p.Engine().Alone().Curve(x.tuning.Service.LeastSpread)
+	curve := p.Engine().Alone().Curve()
 	if p.Instances() > 1 {
 		alone := curve
-		curve = p.Together().Curve(x.tuning.Service.LeastSpread)
+		curve = p.Together().Curve()
 		curve.Overhead, curve.Spread = alone.Overhead, alone.Spread
 		curve.Crowded = curve.Alone
 		curve.Alone = make([]float64, len(curve.Sizes))

@@ -64,7 +64,7 @@ func TestTimesOfKinds(t *testing.T) {
 		e.Measurement.Windows = append(e.Measurement.Windows, window(size, seconds))
 	}
 	times.Record(e)
-	c := times.Curve(0.05)
+	c := times.Curve()
 	if diff := cmp.Diff([]int{1}, c.Sizes); diff != "" || math.Abs(c.Alone[0]-(0.6*0.001+0.3*0.003+0.1*0.010)) > 1e-9 || times.Trials() != 1 {
 		t.Errorf("the curve is %+v (sizes -want +got):\n%s", c, diff)
 	}

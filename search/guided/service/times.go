@@ -132,8 +132,13 @@ func (t *Times) Suspects(n tuning.Service) []int {
 	return sizes
 }
 
+// leastSpread is the least standard deviation of the logarithm of a batch's time. No real server has
+// less, and without any the simulation falls into an arbitrary cycle (queuesim.ServiceCurve). Between
+// 0.01 and 0.1 it hardly matters.
+const leastSpread = 0.03
+
 // Curve returns the service curve of one instance, with a least spread.
-func (t *Times) Curve(leastSpread float64) queuesim.ServiceCurve {
+func (t *Times) Curve() queuesim.ServiceCurve {
 	c := queuesim.ServiceCurve{Sizes: t.sizes, Alone: t.seconds, Overhead: t.overhead}
 	spreads := slices.Sorted(slices.Values(t.spreads))
 	c.Spread = max(spreads[len(spreads)/2], leastSpread)

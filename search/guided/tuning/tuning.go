@@ -32,22 +32,14 @@ type Service struct {
 	// Window is the duration of a size's measurement. Doubled, service trials take most of a short
 	// budget.
 	Window time.Duration
-	// Batches is the least number of batches of a size, including those before its window: three
-	// before it and two in it, as the runner has them. It is for costs alone, and decided one in 2 of 16
-	// campaigns.
-	Batches float64
 	// BudgetParts is the divisor of the budget that gives the longest time of a measured batch. A
-	// size needs Batches batches, and all smaller sizes together need as much time again. Doubled,
+	// size needs measure.ServiceBatches, and all smaller sizes together need as much time again. Doubled,
 	// curves end earlier.
 	BudgetParts float64
 	// Margin is the factor for noise on the time of a size. A larger batch is never faster, and takes
 	// at most as much longer as it is larger. What contradicts that by more is measured again.
 	// Doubled, disturbed windows are accepted.
 	Margin float64
-	// LeastSpread is the least standard deviation of the logarithm of a batch's time. No real
-	// server has less, and without any the simulation falls into an arbitrary cycle. Between 0.01
-	// and 0.1 it hardly matters (queuesim.ServiceCurve), and it never mattered.
-	LeastSpread float64
 	// BeyondDeviation is the standard deviation of the logarithm of a batch's time, for each
 	// doubling of the size beyond the last measured one. The curve continues there as a line. In
 	// the recordings it is 0.07 (cnn) to 0.3 (mlp). Doubled, more pools are opened whose larger
@@ -212,8 +204,7 @@ type Trials struct {
 func Default() Tuning {
 	return Tuning{
 		Service: Service{
-			Window: 200 * time.Millisecond, Batches: 5, BudgetParts: 200,
-			Margin: 1.2, LeastSpread: 0.03, BeyondDeviation: 0.2,
+			Window: 200 * time.Millisecond, BudgetParts: 200, Margin: 1.2, BeyondDeviation: 0.2,
 		},
 		Parts:      Parts{Pools: 4000, Farthest: 3, Patience: 20, Members: 150, FirstMembers: 48},
 		Engines:    Engines{Common: 3.0 * 3.0, Effect: 0.5 * 0.5, Rest: 0.12 * 0.12, Attempts: 2, Hopeless: 3},
