@@ -1,6 +1,8 @@
 package search
 
 import (
+	"maps"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -179,6 +181,13 @@ func TestNeighboursAreCandidates(t *testing.T) {
 		if len(reached) != len(pools) {
 			t.Fatalf("%+v: %d of %d pools are near the default at some distance", s, len(reached), len(pools))
 		}
+		around := map[string]bool{}
+		for pool := range c.Around(Candidate{}, math.MaxInt) {
+			around[pool.PoolKey()] = true
+		}
+		if !maps.Equal(around, reached) {
+			t.Fatalf("%+v: %d pools are around the default, and %d near it at some distance", s, len(around), len(reached))
+		}
 		if pool, ok := c.Draw(random); ok != (len(pools) > 0) || ok && !pools[pool.PoolKey()] {
 			t.Fatalf("%+v: %v is drawn, %t, of %d pools", s, pool, ok, len(pools))
 		}
@@ -218,6 +227,37 @@ func TestNear(t *testing.T) {
 	check(NewCandidate(Setting{"a", "2"}, Setting{"b", "1"}, Setting{KnobInstanceCount, "2"}), 2,
 		"a=0 b=0 instance_count=1", "a=0 b=0 instance_count=2", "a=1 b=0 instance_count=1", "a=1 b=0 instance_count=2")
 	check(Candidate{}, 3)
+}
+
+// Around has the pools among the first combinations, the nearest first. Here a core has room for two
+// threads, so that most combinations are illegal.
+func TestAround(t *testing.T) {
+	t.Parallel()
+	c := Space{Knobs: []Knob{{Name: KnobIntraOpThreads, Values: []Value{"1", "2", "4", "8"}}, numbered("a", 3), {Name: KnobInstanceCount, Values: []Value{"1", "2"}}},
+		Facts: Facts{Cores: 1}}.Candidates()
+	var want []string
+	combinations := 0
+	for distance := range 3 {
+		for pool, isLegal := range c.near(Candidate{}, distance) {
+			if isLegal {
+				want = append(want, pool.Key())
+			}
+			combinations++
+			var got []string
+			for pool := range c.Around(Candidate{}, combinations) {
+				got = append(got, pool.Key())
+			}
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Fatalf("among %d combinations (-want +got):\n%s", combinations, diff)
+			}
+		}
+	}
+	if combinations != 4*3*2 || len(want) == 0 || len(want) > combinations/2 {
+		t.Errorf("%d of %d combinations are legal", len(want), combinations)
+	}
+	for pool := range c.Around(Candidate{}, 0) {
+		t.Errorf("%v is among no combinations", pool)
+	}
 }
 
 func TestCoarseAndBeside(t *testing.T) {

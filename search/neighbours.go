@@ -12,6 +12,32 @@ import (
 // one. A knob that home does not set has the default configuration's value, or else the first.
 func (c *Candidates) Near(home Candidate, distance int) iter.Seq[Candidate] {
 	return func(yield func(Candidate) bool) {
+		for pool, isLegal := range c.near(home, distance) {
+			if isLegal && !yield(pool) {
+				return
+			}
+		}
+	}
+}
+
+// Around yields the pools of Near at all distances, the nearest first. It looks at `most` combinations
+// at most, since most of them may be illegal.
+func (c *Candidates) Around(home Candidate, most int) iter.Seq[Candidate] {
+	return func(yield func(Candidate) bool) {
+		left := most
+		for distance := range len(c.pools.knobs) + 1 {
+			for pool, isLegal := range c.near(home, distance) {
+				if left--; left < 0 || isLegal && !yield(pool) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// near yields the combinations of Near, each with whether it is a pool.
+func (c *Candidates) near(home Candidate, distance int) iter.Seq2[Candidate, bool] {
+	return func(yield func(Candidate, bool) bool) {
 		knobs := slices.DeleteFunc(slices.Clone(c.pools.knobs), func(k int) bool { return c.knob(k).Name == KnobInstanceCount })
 		values := c.rules.none()
 		if c.Batchers() == 0 || c.pools.size() == 0 {
@@ -41,8 +67,9 @@ func (c *Candidates) Near(home Candidate, distance int) iter.Seq[Candidate] {
 	}
 }
 
-// eachInstances yields the pools of an engine, and reports whether to continue.
-func (c *Candidates) eachInstances(engine []Value, yield func(Candidate) bool) bool {
+// eachInstances yields the combinations of an engine with numbers of instances, and reports whether to
+// continue.
+func (c *Candidates) eachInstances(engine []Value, yield func(Candidate, bool) bool) bool {
 	counts, at := []Value{""}, c.rules.index[KnobInstanceCount]
 	if _, has := c.rules.index[KnobInstanceCount]; has {
 		counts = c.knob(at).Values
@@ -52,7 +79,7 @@ func (c *Candidates) eachInstances(engine []Value, yield func(Candidate) bool) b
 		if n != "" {
 			values[at] = n
 		}
-		if pool, ok := c.pool(values); ok && !yield(pool) {
+		if pool, isLegal := c.pool(values); !yield(pool, isLegal) {
 			return false
 		}
 	}

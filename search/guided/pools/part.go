@@ -28,15 +28,12 @@ func (s *Pools) enterSpace() {
 // first.
 func (s *Pools) enterAround(home search.Candidate, most int) {
 	parts := s.tuning.Parts
-	end, left := min(len(s.pools)+most, parts.Pools), parts.Patience*most
-	for distance := range parts.Farthest + 1 {
-		for settings := range s.candidates.Near(home, distance) {
-			_, known := s.byName[EngineKey(settings)]
-			if left--; !known && (len(s.pools) >= end || left <= 0) {
-				return
-			}
-			s.enterNew(settings)
+	end := min(len(s.pools)+most, parts.Pools)
+	for settings := range s.candidates.Around(home, parts.Whole()) {
+		if _, known := s.byName[EngineKey(settings)]; !known && len(s.pools) >= end {
+			return
 		}
+		s.enterNew(settings)
 	}
 }
 
@@ -94,7 +91,7 @@ func (s *Pools) Fill(p *Pool) {
 		if ranked := s.ledger.Ranked(); len(ranked) > 0 {
 			s.AddMembers(p, s.candidates.Beside(withBatcher(p.settings, ranked[0].Candidate)))
 		}
-		s.AddMembers(p, s.candidates.Coarse(p.settings, s.tuning.Parts.FirstMembers))
+		s.AddMembers(p, s.candidates.Coarse(p.settings, s.tuning.Survey.FirstMembers()))
 	}
 	if p.hosts && !slices.ContainsFunc(p.members, search.Candidate.IsDefault) {
 		p.members = append(p.members, search.Candidate{})
@@ -114,7 +111,7 @@ func withBatcher(settings, other search.Candidate) search.Candidate {
 // AddMembers adds considered members to a large pool, up to the limit.
 func (s *Pools) AddMembers(p *Pool, members iter.Seq[search.Candidate]) {
 	for c := range members {
-		if len(p.members) < s.tuning.Parts.Members {
+		if len(p.members) < s.tuning.Survey.Members() {
 			p.addMember(c)
 		}
 	}

@@ -51,28 +51,17 @@ type Service struct {
 // takes as long as the window.
 func (s Service) GuessedSize() time.Duration { return 2 * s.Window }
 
-// Parts is for spaces that are too large to be considered as a whole. All of it limits the time
-// between two trials: a decision's time grows with the number of pools and members. Doubled, each but
-// Farthest at most doubles that time. A space of up to Whole pools with up to Survey.Most members is not
-// affected.
+// Parts is for spaces that are too large to be considered as a whole. It limits the time between two
+// trials: a decision's time grows with the number of pools and members. Doubled, that time at most
+// doubles. A space of up to Whole pools with up to Survey.Most members is not affected.
 type Parts struct {
 	// Pools is the largest number of considered pools.
 	Pools int
-	// Farthest is the largest number of knobs in which an engine may differ from the default's or
-	// the best's. Combinations that are illegal or the same as others cost time, too, and their number
-	// grows with this power.
-	Farthest int
-	// Patience is the largest number of pools that are visited for each one added: most may be
-	// known or illegal.
-	Patience int
-	// Members is the largest number of considered members of a large pool.
-	Members int
-	// FirstMembers is the number of those that are spread over all settings of the batcher.
-	FirstMembers int
 }
 
 // Whole is the largest number of pools of a space that is considered as a whole. They are cheap
-// before they are opened.
+// before they are opened. As many are looked at around the default, and around each new best, to find
+// those to consider: most may be known or illegal.
 func (p Parts) Whole() int { return 5 * p.Pools }
 
 // First is the number of considered pools around the default.
@@ -169,6 +158,13 @@ type Survey struct {
 	Most int
 }
 
+// Members is the largest number of considered members of a pool that is not considered as a whole. Each
+// has many loads, and there are several such pools.
+func (s Survey) Members() int { return s.Most / 10 }
+
+// FirstMembers is the number of those that are spread over all settings of the batcher.
+func (s Survey) FirstMembers() int { return s.Members() / 3 }
+
 // Worth is the least expected relative gain of trials.
 type Worth struct {
 	// WithoutBudget ends a search without a budget. With 0.001, 13 of 20 campaigns on the machine
@@ -206,7 +202,7 @@ func Default() Tuning {
 		Service: Service{
 			Window: 200 * time.Millisecond, BudgetParts: 200, Margin: 1.2, BeyondDeviation: 0.2,
 		},
-		Parts:      Parts{Pools: 4000, Farthest: 3, Patience: 20, Members: 150, FirstMembers: 48},
+		Parts:      Parts{Pools: 4000},
 		Engines:    Engines{Common: 3.0 * 3.0, Effect: 0.5 * 0.5, Rest: 0.12 * 0.12, Attempts: 2, Hopeless: 3},
 		Contention: Contention{Alike: 0.3 * 0.3, Own: 0.06 * 0.06},
 		Path:       Path{Busy: 0.7, Undisturbed: 10, Step: 0.05},
