@@ -26,7 +26,7 @@ func TestCurvesHaveDistantScales(t *testing.T) {
 			t.Errorf("steps of %v: a curve of one model has %d of %d levels", step, len(p.curveLevels()), len(axis.Levels))
 		}
 		p.settings.Space.Load.Mix = mix
-		list, least := p.curveLevels(), p.tuning.LoadCurveStep
+		list, least := p.curveLevels(), p.tuning.LoadCurveStep()
 		for i := 1; i < len(list); i++ {
 			if ratio := list[i] / list[i-1]; ratio < least || ratio > least*step*(1+1e-9) {
 				t.Errorf("steps of %v: neighbours on a curve differ by the factor %v", step, ratio)

@@ -182,7 +182,7 @@ func (p *Plan) curveLevels() []float64 {
 	}
 	var list []float64
 	for _, level := range axis.Levels {
-		if len(list) == 0 || level >= p.tuning.LoadCurveStep*list[len(list)-1] {
+		if len(list) == 0 || level >= p.tuning.LoadCurveStep()*list[len(list)-1] {
 			list = append(list, level)
 		}
 	}

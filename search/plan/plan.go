@@ -257,7 +257,7 @@ func (p *Plan) Skipped() []search.Fold { return p.inner.Skipped() }
 // an estimate from the trials per configuration so far, within the budget.
 func (p *Plan) Progress() (done, expected int) {
 	done = p.costs.trials
-	perCandidate := p.tuning.TrialsPerCandidate
+	perCandidate := guessedTrials(p.settings.Space.Load)
 	if n := p.ledger.Len(); n > 1 {
 		perCandidate = float64(done) / float64(n)
 	}
@@ -276,6 +276,10 @@ func (p *Plan) Progress() (done, expected int) {
 	}
 	return done, done + max(ahead, 1)
 }
+
+// guessedTrials returns the expected number of trials of a configuration before any is known. One trial
+// shows that about every second one cannot lead. Of the others the best load is found by halving the axis.
+func guessedTrials(axis search.LoadAxis) float64 { return 1 + math.Log2(float64(len(axis.Levels)))/2 }
 
 // Remaining estimates the remaining time of the campaign. It multiplies the expected trials by the
 // mean time of a trial so far, or a guess before the first, within the budget.

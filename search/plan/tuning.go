@@ -55,9 +55,6 @@ type Tuning struct {
 	// MostFinals is the largest number of final trials without a budget, so that such a campaign
 	// ends. The same number again may confirm their answer. Judged, not measured.
 	MostFinals int
-	// LoadCurveStep is the least ratio of neighbouring scales of a curve, for scales have finer levels. With 1.04 the
-	// charts show a third more and less than the best one. Doubled, they show half as many points.
-	LoadCurveStep float64
 	// LoadCurveReach is the charts' highest load as a multiple of the best one. Only charts depend on it.
 	// Doubled, they have one level more of the usual axis.
 	LoadCurveReach float64
@@ -67,18 +64,20 @@ type Tuning struct {
 	// Fill is the time of a turn beside its window until a block was measured: the queue fills, and
 	// processes are stopped (docs/design/gate.md). The first block replaces it.
 	Fill time.Duration
-	// TrialsPerCandidate is the assumed number of trials of a configuration before any is known.
-	// Only the progress uses it.
-	TrialsPerCandidate float64
 }
+
+// LoadCurveStep is the least ratio of neighbouring scales of a curve, for scales have finer levels. Two
+// that are nearer lie within the interval that is narrow enough for a reader. With 1.04 the charts show a
+// third more and less than the best one.
+func (t Tuning) LoadCurveStep() float64 { return 1 + 2*t.Precise }
 
 // DefaultTuning returns the parameters of campaigns.
 func DefaultTuning() Tuning {
 	return Tuning{
 		Reserved: 0.20, ReservedMost: 0.50, LoadCurveShare: 0.08,
 		WorthIt: 0.001, Considered: 4, Besides: []float64{1 / 2.0, 1 / 1.3, 1 / 1.1, 1.1, 1.3, 2.0},
-		Precise: 0.02, BaseLaunches: 6, Turns: 6, Longer: 2, WindowsPerLaunch: 1.5, MostFinals: 10, LoadCurveStep: 1.04, LoadCurveReach: 4,
-		Fill: 300 * time.Millisecond, TrialsPerCandidate: 2.5,
+		Precise: 0.02, BaseLaunches: 6, Turns: 6, Longer: 2, WindowsPerLaunch: 1.5, MostFinals: 10, LoadCurveReach: 4,
+		Fill: 300 * time.Millisecond,
 	}
 }
 
