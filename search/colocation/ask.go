@@ -32,17 +32,14 @@ func (x *Search) choose(allows func(Trial) bool) (Trial, bool) {
 	if !leads {
 		return x.first(allows)
 	}
-	best, rate, least := Trial{}, 0.0, x.settings.Tuning.WithinBudget
-	if x.settings.Budget == 0 {
-		least = x.settings.Tuning.WithoutBudget
-	}
+	best, rate := Trial{}, 0.0
 	consider := func(c Cell, scale, gain float64, why string) {
 		cost := x.cost(c)
 		if x.settings.Budget > 0 && x.spent+cost > x.settings.Budget {
 			return
 		}
 		t := Trial{c, math.Exp(scale), why}
-		if r := gain / cost.Seconds(); gain > least && r > rate && allows(t) {
+		if r := gain / cost.Seconds(); gain > x.settings.Least && r > rate && allows(t) {
 			best, rate = t, r
 		}
 	}

@@ -32,7 +32,7 @@ func (x *Search) read(model int, c Cell) {
 	deviation := x.typicalError(model)
 	x.residuals[model].remove(at)
 	if len(list) > 0 {
-		mean, variance := prior.joined(list, deviation, t.Shape)
+		mean, variance := prior.joined(list, deviation)
 		x.residuals[model].add(reading{at, mean, variance})
 	}
 	for _, s := range endless {
@@ -77,11 +77,12 @@ func (x *Search) typicalError(model int) float64 {
 // shown is the slowdown that a trial shows at the logarithm of a scale.
 type shown struct{ scale, slowdown float64 }
 
-// joined returns the mean and the variance of a slowdown that trials show. deviation is that of a trial's margin,
-// and shape the relative error of the shape of the margin: the farther the expected margin of a trial is from 0,
-// the more depends on it. It is the expected one, since the measured one is near 0 by luck too. An error ε of the
-// margin is one of ε/(1+slope) of the slowdown: a slower server has longer times, and waits that grow with its load.
-func (m margin) joined(list []shown, deviation, shape float64) (mean, variance float64) {
+// joined returns the mean and the variance of a slowdown that trials show. deviation is that of a trial's margin.
+// The shape of the margin is wrong, too. The farther the expected margin of a trial is from 0, the more depends on
+// it, so that margin itself is the deviation of this error. It is the expected one, since the measured one is near 0
+// by luck too. An error ε of the margin is one of ε/(1+slope) of the slowdown: a slower server has longer times, and
+// waits that grow with its load.
+func (m margin) joined(list []shown, deviation float64) (mean, variance float64) {
 	for _, s := range list {
 		mean += s.slowdown / float64(len(list))
 	}
@@ -91,7 +92,7 @@ func (m margin) joined(list []shown, deviation, shape float64) (mean, variance f
 		for _, s := range list {
 			at := s.scale + mean
 			expected, slope := mean+m.of(at), 1+m.slope(at)
-			weight := slope * slope / (deviation*deviation + shape*shape*expected*expected)
+			weight := slope * slope / (deviation*deviation + expected*expected)
 			sum, precision = sum+weight*s.slowdown, precision+weight
 		}
 		mean, variance = sum/precision, 1/precision

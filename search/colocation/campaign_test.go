@@ -79,7 +79,7 @@ func models(c searchtest.Colocated, space [][]searchtest.Setting) []colocation.M
 // settings of a search of ten minutes. The service curves have taken part of them.
 func settings(c searchtest.Colocated, space [][]searchtest.Setting) colocation.Settings {
 	return colocation.Settings{
-		Models: models(c, space), Cores: c.Cores, IsShared: true, IsDivided: true, Budget: 10 * time.Minute,
+		Models: models(c, space), Cores: c.Cores, IsShared: true, IsDivided: true, Budget: 10 * time.Minute, Least: 1e-6,
 		Costs: colocation.Costs{Launch: 2 * time.Second, Change: 200 * time.Millisecond, Trial: 2500 * time.Millisecond},
 		Seed:  c.Seed, Tuning: colocation.Default(),
 	}

@@ -219,7 +219,7 @@ func (x *Search) addShared(list *cellSet, lead Cell, leads bool) {
 // fewer models there are, the more options.
 func (x *Search) contend(base Cell) {
 	x.contenders = make([][]ranked, len(x.settings.Models))
-	most := max(x.settings.Tuning.Contenders/len(x.models), leastContenders)
+	most := max(x.settings.Tuning.Contenders/len(x.models), 1)
 	scale := x.expected(base)
 	for _, i := range x.models {
 		all := x.ranking(i, 0)
@@ -235,9 +235,6 @@ func (x *Search) contend(base Cell) {
 		x.contenders[i] = append(chosen, thrifty[:min(most-len(chosen), len(thrifty))]...)
 	}
 }
-
-// leastContenders is the least number of options of a model that are considered on shared cores.
-const leastContenders = 8
 
 // respond returns the cell with the best option of a model beside the others'.
 func (x *Search) respond(c Cell, model int) Cell {

@@ -77,6 +77,7 @@ type Settings struct {
 	IsDivided  bool // cells on divided cores are
 	Confidence float64
 	Budget     time.Duration // 0: until nothing is worth a trial
+	Least      float64       // gain, in ln of the scale, above which another trial is made
 	Costs      Costs
 	Seed       uint64
 	Tuning     Tuning

@@ -20,7 +20,7 @@ func onNodes(nodes ...int) Settings {
 		}
 		return m
 	}
-	return Settings{Models: []Model{model("a", 4), model("b", 3)}, Cores: 8, Nodes: nodes, IsDivided: true, Tuning: Default()}
+	return Settings{Models: []Model{model("a", 4), model("b", 3)}, Cores: 8, Nodes: nodes, IsDivided: true, Least: 3e-4, Tuning: Default()}
 }
 
 // The models use 4 and 3 of 8 cores. On a machine with one node the first model gets the core that is left. With

@@ -125,7 +125,7 @@ func TestLuckyTrialsWeighNoMore(t *testing.T) {
 		for range trials {
 			list = append(list, shown{scale, m.slowdown(scale, slow+m.of(scale+slow)+noise*random.NormFloat64())})
 		}
-		mean, _ := m.joined(list, noise, 1)
+		mean, _ := m.joined(list, noise)
 		sum, squares = sum+mean, squares+mean*mean
 	}
 	mean := sum / cells
@@ -167,7 +167,7 @@ func two() Settings {
 		return Model{Name: name, Load: measure.Load{RequestRate: rate, BatchSize: 1}, Limits: []Limit{{measure.LatencyP99, 5 * seconds}},
 			Options: []Option{option(1, seconds), option(2, seconds), option(3, seconds)}}
 	}
-	return Settings{Models: []Model{model("a", 0.01, 40), model("b", 0.02, 60), {Name: "idle", Options: []Option{option(1, 1)}}}, Cores: 3, IsDivided: true, Tuning: Default()}
+	return Settings{Models: []Model{model("a", 0.01, 40), model("b", 0.02, 60), {Name: "idle", Options: []Option{option(1, 1)}}}, Cores: 3, IsDivided: true, Least: 3e-4, Tuning: Default()}
 }
 
 // b has three times the work of a, so it gets two of three cores. The first trial is that cell, and asking

@@ -8,9 +8,6 @@ type Tuning struct {
 	// Reading is the least standard deviation of the logarithm of a trial's latency. Of windows of 2 s with
 	// some hundred requests in closed loops it is 3 % (docs/design/measurement.md).
 	Reading float64
-	// Shape is the relative error of the shape of a margin: a latency that is by x from its limit, on log
-	// scale, has the additional deviation Shape·x.
-	Shape float64
 	// Overloaded is the logarithm of a latency over its limit from which on it carries no information but
 	// that: an endless queue is as long as the trial.
 	Overloaded float64
@@ -26,9 +23,6 @@ type Tuning struct {
 	Possible float64
 	// Requests of each model that are counted in a simulation.
 	Requests int
-	// WithoutBudget and WithinBudget are the least gains, in ln of the scale, for which another trial is
-	// made. A budget is there to be used.
-	WithoutBudget, WithinBudget float64
 }
 
 // Deviations are the standard deviations of the parts of a slowdown.
@@ -53,6 +47,6 @@ type Costs struct {
 func Default() Tuning {
 	return Tuning{
 		Deviations: Deviations{Model: 0.15, Isolation: 0.15, Cores: 0.1, Pool: 0.13, Option: 0.2, Site: 0.12, Company: 0.08},
-		Reading:    0.03, Shape: 1, Overloaded: 1, Best: 4, Simulated: 2, Contenders: 80, Possible: 0.05, Requests: 1000, WithoutBudget: 3e-4, WithinBudget: 1e-6,
+		Reading:    0.03, Overloaded: 1, Best: 4, Simulated: 2, Contenders: 80, Possible: 0.05, Requests: 1000,
 	}
 }

@@ -23,10 +23,7 @@ type appraiser struct {
 // rate returns the highest gain of trials of a cell per second. The first trial takes `first`
 // seconds. 0 if none is worth its time.
 func (a appraiser) rate(first float64, gain func(trials int) float64) float64 {
-	again, best, least := a.schedule.again(), 0.0, a.tuning.Worth.WithinBudget
-	if a.settings.Budget == (search.Budget{}) {
-		least = a.tuning.Worth.WithoutBudget
-	}
+	again, best, least := a.schedule.again(), 0.0, a.tuning.Worth.Least(a.settings.Budget != search.Budget{})
 	for _, n := range a.tuning.Worth.Repeats {
 		if x := gain(n); x > a.settings.Goal.Objective.Weight()*least {
 			best = max(best, x/(first+float64(n-1)*again))

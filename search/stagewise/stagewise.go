@@ -143,7 +143,7 @@ func (x *Stagewise) Remaining() int {
 	if x.Ask().Stop {
 		return 0
 	}
-	return max(x.tuning.Expected-x.ledger.Len(), 1)
+	return max(x.guided.Trials.Expected-x.ledger.Len(), 1)
 }
 
 // Skipped counts the configurations of engine processes that do not serve.

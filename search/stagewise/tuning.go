@@ -22,8 +22,6 @@ type Tuning struct {
 	Requests int
 	// Executions of a size from which its time counts where no service trial has it.
 	Executions int
-	// Expected is the number of configurations that a search measures, for forecasts.
-	Expected int
 }
 
 // Deviations are the standard deviations of the logarithm of a figure from its prediction.
@@ -39,6 +37,6 @@ type Deviations struct {
 func Default() Tuning {
 	return Tuning{
 		Deviations: Deviations{All: 0.2, Engine: 0.07, Option: 0.07, Whole: 0.07, Tail: 1.5},
-		Reading:    0.03, Worth: 0.003, Impossible: 0.02, Beginnings: 12, Options: 40, Combined: 60_000, Requests: 600, Executions: 30, Expected: 20,
+		Reading:    0.03, Worth: 0.003, Impossible: 0.02, Beginnings: 12, Options: 40, Combined: 60_000, Requests: 600, Executions: 30,
 	}
 }

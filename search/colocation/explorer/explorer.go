@@ -101,6 +101,7 @@ func (x *Explorer) begin() {
 	}
 	s := colocation.Settings{
 		Cores: x.settings.Space.Facts.Cores, Nodes: x.settings.Space.Facts.Nodes, Confidence: x.settings.Confidence, Budget: x.settings.Budget.Time,
+		Least: x.tuning.Worth.Least(x.settings.Budget != search.Budget{}),
 		Costs: x.clock.costs(), Seed: x.settings.Seed, Tuning: colocation.Default(),
 	}
 	s.IsShared, s.IsDivided = isolations(x.settings.Space)
@@ -169,11 +170,10 @@ func (x *Explorer) Confirm(e search.Event) { x.Tell(e) }
 
 // Remaining estimates the number of configurations that are still to be measured.
 func (x *Explorer) Remaining() int {
-	const least = 2
 	if x.Ask().Stop {
 		return 0
 	}
-	return max(x.tuning.Trials.Expected-x.clock.served, least)
+	return max(x.tuning.Trials.Expected-x.clock.served, 1)
 }
 
 // Skipped counts the configurations of engine processes that do not serve, and those that were not

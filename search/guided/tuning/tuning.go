@@ -180,6 +180,14 @@ type Worth struct {
 	Repeats [4]int
 }
 
+// Least returns the gain of a trial above which it is made.
+func (w Worth) Least(isWithinBudget bool) float64 {
+	if isWithinBudget {
+		return w.WithinBudget
+	}
+	return w.WithoutBudget
+}
+
 // Trials is for the course of a campaign.
 type Trials struct {
 	// ExploreShare is a share of the budget that the default leaves. Once it is used, only pools
