@@ -315,7 +315,10 @@ func checked(candidates *search.Candidates) iter.Seq[search.Candidate] {
 		}
 		left = mostChecked
 		for distance := range 3 {
-			for pool := range candidates.Near(search.Candidate{}, distance) {
+			for pool, isPool := range candidates.Near(search.Candidate{}, distance) {
+				if !isPool {
+					continue
+				}
 				if left--; left < 0 || !yield(candidates.Member(pool, 0)) {
 					return
 				}

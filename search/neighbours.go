@@ -7,36 +7,11 @@ import (
 
 // A strategy that cannot look at a whole space looks at the neighbours of known candidates.
 
-// Near yields the pools whose engines differ from home's in `distance` knobs, each with all numbers
-// of instances. Pools of one engine are neighbours. Folding may yield a pool again, or a nearer
-// one. A knob that home does not set has the default configuration's value, or else the first.
-func (c *Candidates) Near(home Candidate, distance int) iter.Seq[Candidate] {
-	return func(yield func(Candidate) bool) {
-		for pool, isLegal := range c.near(home, distance) {
-			if isLegal && !yield(pool) {
-				return
-			}
-		}
-	}
-}
-
-// Around yields the pools of Near at all distances, the nearest first. It looks at `most` combinations
-// at most, since most of them may be illegal.
-func (c *Candidates) Around(home Candidate, most int) iter.Seq[Candidate] {
-	return func(yield func(Candidate) bool) {
-		left := most
-		for distance := range len(c.pools.knobs) + 1 {
-			for pool, isLegal := range c.near(home, distance) {
-				if left--; left < 0 || isLegal && !yield(pool) {
-					return
-				}
-			}
-		}
-	}
-}
-
-// near yields the combinations of Near, each with whether it is a pool.
-func (c *Candidates) near(home Candidate, distance int) iter.Seq2[Candidate, bool] {
+// Near yields the combinations whose engines differ from home's in `distance` knobs, each with all
+// numbers of instances, and whether each is a pool: most may be illegal. Those of one engine are
+// neighbours. Folding may yield a pool again, or a nearer one. A knob that home does not set has the
+// default configuration's value, or else the first.
+func (c *Candidates) Near(home Candidate, distance int) iter.Seq2[Candidate, bool] {
 	return func(yield func(Candidate, bool) bool) {
 		knobs := slices.DeleteFunc(slices.Clone(c.pools.knobs), func(k int) bool { return c.knob(k).Name == KnobInstanceCount })
 		values := c.rules.none()

@@ -28,12 +28,20 @@ func (s *Pools) enterSpace() {
 // first.
 func (s *Pools) enterAround(home search.Candidate, most int) {
 	parts := s.tuning.Parts
-	end := min(len(s.pools)+most, parts.Pools)
-	for settings := range s.candidates.Around(home, parts.Whole()) {
-		if _, known := s.byName[EngineKey(settings)]; !known && len(s.pools) >= end {
-			return
+	end, left := min(len(s.pools)+most, parts.Pools), parts.Whole()
+	for distance := range len(s.space.Knobs) + 1 {
+		for settings, isPool := range s.candidates.Near(home, distance) {
+			if left--; left < 0 {
+				return
+			}
+			if !isPool {
+				continue
+			}
+			if _, known := s.byName[EngineKey(settings)]; !known && len(s.pools) >= end {
+				return
+			}
+			s.enterNew(settings)
 		}
-		s.enterNew(settings)
 	}
 }
 
@@ -51,8 +59,10 @@ func (s *Pools) Of(c search.Candidate) (*Pool, bool) {
 	if known || !s.isPart {
 		return p, known
 	}
-	for settings := range s.candidates.Near(c, 0) {
-		s.enterNew(settings)
+	for settings, isPool := range s.candidates.Near(c, 0) {
+		if isPool {
+			s.enterNew(settings)
+		}
 	}
 	p, known = s.byKey[c.PoolKey()]
 	return p, known
