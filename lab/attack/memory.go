@@ -83,7 +83,7 @@ func memory() []attack {
 		{"B1, B2", "a client over gRPC that does not read 200 answers of 8 MB", bound + ", health over gRPC too", unreadGRPC("none")},
 		{"B2", "the same, answers compressed", bound + ", health over gRPC too", unreadGRPC("low")},
 		{"B2", "a stream over gRPC that does not read 200 answers of 8 MB", bound, unreadStream},
-		{"B2", "30 clients that read answers of 8 MB once the model was unloaded and loaded 3 times", "all answers are right, " + bound, heldAnswers},
+		{"B2", "15 clients that read answers of 8 MB once the model was unloaded and loaded 3 times", "all answers are right, " + bound, heldAnswers},
 		{"A7", "a request of 16 million empty strings", "refused with 503, memory within the budget", manyStrings},
 		{"A7", "4 times 1 MB of gzip over gRPC that becomes 1 GiB each", "refused, memory within the budget", gzipBomb},
 		{"A7", "30 MB of bytes_contents over gRPC, 15 million strings", "refused or answered, memory within the budget", typedStrings},
@@ -229,7 +229,7 @@ func heldAnswers(ctx context.Context, s *scene) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	const held, size = 30, 8 << 20
+	const held, size = 15, 8 << 20
 	var streams []pb.GRPCInferenceService_ModelStreamInferClient
 	for range held {
 		conn, err := dialGRPC(v.at.GRPC)
