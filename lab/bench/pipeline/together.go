@@ -285,7 +285,11 @@ func (b *bench) margin(ctx context.Context, server *peers.Server, scale float64)
 		"-p", strconv.FormatInt(b.window.Milliseconds(), 10), "-s", "100000", "-r", strconv.Itoa(sidebyside.Windows),
 		"--request-distribution", "poisson", "--request-rate-range", decimal(scale * first.rate)}
 	for _, t := range all[1:] {
-		args = append(args, "--with", t.name+",rate="+decimal(scale*t.rate)+",input-data=zero")
+		with := t.name + ",rate=" + decimal(scale*t.rate) + ",input-data=zero"
+		for _, s := range t.shapes {
+			with += ",shape=" + s
+		}
+		args = append(args, "--with", with)
 	}
 	for _, s := range first.shapes {
 		args = append(args, "--shape", s)
