@@ -93,13 +93,7 @@ func askText(r *rand.Rand) question {
 			data = append(data, byte('a'+r.IntN(26)))
 		}
 	}
-	shape := []int64{int64(rows), 1}
-	return question{
-		request: api.InferRequest{Model: text, ID: strconv.Itoa(r.Int()), Inputs: []api.Tensor{{Name: "INPUT0", Datatype: "BYTES", Shape: shape, Data: data}}},
-		check: func(got []api.Tensor) error {
-			return same(got, map[string]api.Tensor{"OUTPUT0": {Datatype: "BYTES", Shape: shape, Data: data}})
-		},
-	}
+	return returned(text, r, api.Tensor{Datatype: "BYTES", Shape: []int64{int64(rows), 1}, Data: data})
 }
 
 // askWide asks for its own numbers: up to a megabyte.
@@ -110,11 +104,16 @@ func askWide(r *rand.Rand) question {
 	for i := range data {
 		data[i] = byte(r.Uint32()) // identity changes no bit
 	}
+	return returned(wide, r, api.Tensor{Datatype: "FP32", Shape: shape, Data: data})
+}
+
+// returned is a question to a model that returns its input.
+func returned(model string, r *rand.Rand, t api.Tensor) question {
+	in, out := t, t
+	in.Name, out.Name = "INPUT0", "OUTPUT0"
 	return question{
-		request: api.InferRequest{Model: wide, ID: strconv.Itoa(r.Int()), Inputs: []api.Tensor{{Name: "INPUT0", Datatype: "FP32", Shape: shape, Data: data}}},
-		check: func(got []api.Tensor) error {
-			return same(got, map[string]api.Tensor{"OUTPUT0": {Datatype: "FP32", Shape: shape, Data: data}})
-		},
+		request: api.InferRequest{Model: model, ID: strconv.Itoa(r.Int()), Inputs: []api.Tensor{in}},
+		check:   func(got []api.Tensor) error { return same(got, map[string]api.Tensor{out.Name: out}) },
 	}
 }
 
