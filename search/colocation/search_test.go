@@ -106,7 +106,7 @@ func TestReadingOfABoundWithAnError(t *testing.T) {
 		}
 		precision := 1/(b.deviation*b.deviation) + 1/r.variance
 		got := (b.mean/(b.deviation*b.deviation) + r.slowdown/r.variance) / precision
-		if math.Abs(got-mean) > 1e-3*b.deviation || math.Abs(1/precision-variance) > 0.01*variance+1e-5 {
+		if math.Abs(got-mean) > min(1e-4, 1e-3*b.deviation) || math.Abs(1/precision-variance) > min(1e-4, 0.01*variance+1e-5) {
 			t.Errorf("%+v, at least %g ± %g: mean %g and variance %g, want %g and %g", b, bound, deviation, got, 1/precision, mean, variance)
 		}
 	}
