@@ -16,9 +16,9 @@ import (
 // are the same. A trial is then as long as its windows, so its percentiles vary as those of so few requests do.
 
 // quickRequests and longRequests are counted of each model where the truth is simulated. The former compare cells:
-// near the capacity the p99 of 6,000 requests is off by up to a third, but by as much in all cells, since the requests
-// are the same. The latter judge an answer. The p99 of 30,000 requests has errors of 3 to 10 % there, and the scale
-// that keeps a limit errors of 1 %.
+// near the capacity the p99 of 6,000 requests is off by up to a third, but alike in all cells, since the requests are
+// the same. The latter judge an answer. The p99 of a minute still has errors of 3 to 20 % there. The scale that keeps a
+// limit was 5 % higher than with two minutes in the one answer that was compared.
 const (
 	quickRequests = 6000
 	longRequests  = 30_000
