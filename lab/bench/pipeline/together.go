@@ -163,11 +163,11 @@ func (b *bench) blocks(ctx context.Context) error {
 		list = append(list, contender{wholeTogether, filepath.Join(b.folder(b.of(wholeTogether)), "repository"), whole.ServerFlags(), whole.Best.Load.Scale})
 	}
 	list = append(list, contender{alone, b.folder(b.of(alone)), nil, answer.scale})
-	p99, err := b.independent(ctx, answer)
+	check, err := b.check(ctx, answer)
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(b.messages, "perf_analyzer at scale %.3f: p99 %v\n", answer.scale, p99)
+	fmt.Fprintf(b.messages, "at scale %.3f: p99 %v by perf_analyzer, %v by tuner perf\n", answer.scale, check.analyzer, check.own)
 	scales := make([][]float64, len(list))
 	for i := range b.pairs {
 		carried, err := b.block(ctx, list, i)
@@ -179,7 +179,7 @@ func (b *bench) blocks(ctx context.Context) error {
 		}
 		fmt.Fprintf(b.messages, "block %d of %d: scales %.3f\n", i+1, b.pairs, carried)
 	}
-	return sidebyside.Print(b.out, carriedTable(b.server, list, scales, answer.scale, traffics(b.several), p99))
+	return sidebyside.Print(b.out, carriedTable(b.server, list, scales, traffics(b.several), check))
 }
 
 // block returns the scales that contenders carry, by `tuner perf` on fresh servers. The servers are up together and take
@@ -260,9 +260,8 @@ func (l ladder) carried() (float64, error) {
 	return math.Exp(stats.Mean(around).Value), nil
 }
 
-// carriedTable is the table of the scales that repositories carry, with the latencies of the first one at its own
-// scale by perf_analyzer.
-func carriedTable(server string, list []contender, scales [][]float64, scale float64, all []traffic, p99 []time.Duration) string {
+// carriedTable is the table of the scales that repositories carry, with the check of the first one.
+func carriedTable(server string, list []contender, scales [][]float64, all []traffic, check checked) string {
 	var t strings.Builder
 	fmt.Fprintf(&t, "\n### %d models on %s: the scale that each answer carries\n\n| answer | carries, median | the search's over this |\n|---|---|---|\n", len(all), server)
 	for k, c := range list {
@@ -271,18 +270,31 @@ func carriedTable(server string, list []contender, scales [][]float64, scale flo
 	}
 	measured := make([]string, len(all))
 	for i, of := range all {
-		measured[i] = fmt.Sprintf("%s p99 %.2f ms of %v", of.name, 1e3*p99[i].Seconds(), of.limit)
+		measured[i] = fmt.Sprintf("%s p99 %.2f (%.2f) ms of %v", of.name, 1e3*check.analyzer[i], 1e3*check.own[i], of.limit)
 	}
-	fmt.Fprintf(&t, "\nThe search answers scale %.3f. There perf_analyzer measures %s.\n", scale, strings.Join(measured, ", "))
+	fmt.Fprintf(&t, "\nThe search answers scale %.3f. There perf_analyzer (and tuner perf right before) measures %s.\n", check.scale, strings.Join(measured, ", "))
 	return t.String()
 }
 
 // margin measures all models at a scale, and returns the largest ln(p99/limit).
 func (b *bench) margin(ctx context.Context, server *peers.Server, scale float64) (float64, error) {
+	p99, err := b.latencies(ctx, server, scale, b.window)
+	if err != nil {
+		return 0, err
+	}
+	most := math.Inf(-1)
+	for i, of := range traffics(b.several) {
+		most = max(most, math.Log(p99[i]/of.limit.Seconds()))
+	}
+	return most, nil
+}
+
+// latencies measures the p99 of all models at a scale, in s, by `tuner perf`.
+func (b *bench) latencies(ctx context.Context, server *peers.Server, scale float64, window time.Duration) ([]float64, error) {
 	all := traffics(b.several)
 	first := all[0]
 	args := []string{"perf", "-m", first.name, "-i", sidebyside.GRPC, "-u", server.GRPC, "--input-data", "zero", "--format", "json",
-		"-p", strconv.FormatInt(b.window.Milliseconds(), 10), "-s", "100000", "-r", strconv.Itoa(sidebyside.Windows),
+		"-p", strconv.FormatInt(window.Milliseconds(), 10), "-s", "100000", "-r", strconv.Itoa(sidebyside.Windows),
 		"--request-distribution", "poisson", "--request-rate-range", decimal(scale * first.rate)}
 	for _, t := range all[1:] {
 		with := t.name + ",rate=" + decimal(scale*t.rate) + ",input-data=zero"
@@ -296,9 +308,9 @@ func (b *bench) margin(ctx context.Context, server *peers.Server, scale float64)
 	}
 	text, err := b.program(ctx, extensions{}, args...)
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
-	return marginOf([]byte(text), all)
+	return latenciesOf([]byte(text), all)
 }
 
 func decimal(x float64) string { return strconv.FormatFloat(x, 'f', 2, 64) }
@@ -309,8 +321,8 @@ type percentiles struct {
 	Latency map[string]struct{ Value float64 }
 }
 
-// marginOf reads the largest ln(p99/limit) of all models from a report of `tuner perf`.
-func marginOf(report []byte, all []traffic) (float64, error) {
+// latenciesOf reads the p99 of all models, in s, from a report of `tuner perf`.
+func latenciesOf(report []byte, all []traffic) ([]float64, error) {
 	var r struct {
 		Levels []struct {
 			percentiles
@@ -318,32 +330,52 @@ func marginOf(report []byte, all []traffic) (float64, error) {
 		}
 	}
 	if err := json.Unmarshal(report, &r); err != nil {
-		return 0, fmt.Errorf("cannot read the report of tuner perf: %w", err)
+		return nil, fmt.Errorf("cannot read the report of tuner perf: %w", err)
 	}
 	if len(r.Levels) != 1 || len(r.Levels[0].Others) != len(all)-1 {
-		return 0, fmt.Errorf("the report of tuner perf is not of one level of %d models", len(all))
+		return nil, fmt.Errorf("the report of tuner perf is not of one level of %d models", len(all))
 	}
-	most := math.Inf(-1)
+	var list []float64
 	for i, of := range append([]percentiles{r.Levels[0].percentiles}, r.Levels[0].Others...) {
 		p99 := of.Latency["p99"].Value
 		if !(p99 > 0) {
-			return 0, fmt.Errorf("the report of tuner perf has no p99 of %s", all[i].name)
+			return nil, fmt.Errorf("the report of tuner perf has no p99 of %s", all[i].name)
 		}
-		most = max(most, math.Log(p99/all[i].limit.Seconds()))
+		list = append(list, p99)
 	}
-	return most, nil
+	return list, nil
 }
 
-// independent measures the p99 of all models at a contender's scale with perf_analyzer, a process for each. The
-// processes begin together: one process for several models needs MPI.
-func (b *bench) independent(ctx context.Context, c contender) (p99 []time.Duration, err error) {
+// checked has the p99 of all models at a scale, in s.
+type checked struct {
+	scale         float64
+	analyzer, own []float64
+}
+
+// checkWindow is the length of a window of a check: at some 30 requests/s, three windows of 5 s know a p99 to 20 % only.
+const checkWindow = 20 * time.Second
+
+// check measures all models at a contender's scale with `tuner perf`, then with perf_analyzer. `tuner perf` sends as the
+// campaign did, so it tells whether the campaign stated too much or perf_analyzer's processes take the server's cores.
+func (b *bench) check(ctx context.Context, c contender) (p checked, err error) {
 	server, err := b.serve(ctx, extensions{}, c.repository, c.flags...)
 	if err != nil {
-		return nil, err
+		return p, err
 	}
 	defer func() { err = errors.Join(err, server.Stop()) }()
+	own, err := b.latencies(ctx, server, c.scale, checkWindow)
+	if err != nil {
+		return p, err
+	}
+	analyzer, err := b.independent(ctx, server, c.scale)
+	return checked{c.scale, analyzer, own}, err
+}
+
+// independent measures the p99 of all models at a scale, in s, with perf_analyzer, a process for each. The processes
+// begin together: one process for several models needs MPI.
+func (b *bench) independent(ctx context.Context, server *peers.Server, scale float64) ([]float64, error) {
 	all := traffics(b.several)
-	p99 = make([]time.Duration, len(all))
+	p99 := make([]float64, len(all))
 	group, ctx := errgroup.WithContext(ctx)
 	for i, t := range all {
 		group.Go(func() error {
@@ -352,15 +384,14 @@ func (b *bench) independent(ctx context.Context, c contender) (p99 []time.Durati
 				return fmt.Errorf("cannot make a folder for perf_analyzer: %w", err)
 			}
 			a := sidebyside.Analyzer{Name: "perf_analyzer", Command: []string{b.peers.PerfAnalyzer}, Work: work}
-			// at some 30 requests/s, three windows of 5 s know a p99 to 20 % only
-			d := sidebyside.Demand{Model: t.name, Protocol: sidebyside.GRPC, Address: server.GRPC, Window: 20 * time.Second,
-				Args: []string{"--async", "--request-distribution", "poisson", "--request-rate-range", decimal(c.scale * t.rate)}}
+			d := sidebyside.Demand{Model: t.name, Protocol: sidebyside.GRPC, Address: server.GRPC, Window: checkWindow,
+				Args: []string{"--async", "--request-distribution", "poisson", "--request-rate-range", decimal(scale * t.rate)}}
 			for _, s := range t.shapes {
 				d.Args = append(d.Args, "--shape", s)
 			}
 			const column = "p99 latency" // µs
 			columns, err := sidebyside.Measure(ctx, a, d, columnsOf(column))
-			p99[i] = time.Duration(columns[column] * float64(time.Microsecond))
+			p99[i] = columns[column] / 1e6
 			return err
 		})
 	}

@@ -3,6 +3,7 @@ package main
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -79,15 +80,15 @@ func TestLadder(t *testing.T) {
 }
 
 // The encoder is at 40 of 50 ms, and the ranker at 12 of 10 ms.
-func TestMarginOf(t *testing.T) {
+func TestLatenciesOf(t *testing.T) {
 	t.Parallel()
 	const report = `{"levels": [{"latency": {"p99": {"value": 0.04}}, "others": [{"model": "ranker", "latency": {"p99": {"value": 0.012}}}]}]}`
-	if got, err := marginOf([]byte(report), traffics(2)); err != nil || math.Abs(got-math.Log(1.2)) > 1e-9 {
+	if got, err := latenciesOf([]byte(report), traffics(2)); err != nil || !slices.Equal(got, []float64{0.04, 0.012}) {
 		t.Errorf("%v, %v", got, err)
 	}
 	for _, report := range []string{"", `{"levels": []}`, `{"levels": [{"latency": {}, "others": [{"latency": {}}]}]}`} {
-		if _, err := marginOf([]byte(report), traffics(2)); err == nil {
-			t.Errorf("%q has a margin", report)
+		if _, err := latenciesOf([]byte(report), traffics(2)); err == nil {
+			t.Errorf("%q has latencies", report)
 		}
 	}
 }
@@ -100,8 +101,8 @@ func TestTables(t *testing.T) {
 		t.Error(text)
 	}
 	list := []contender{{name: "a"}, {name: "b"}}
-	text = carriedTable(onTriton, list, [][]float64{{4, 4, 4}, {5, 5, 5}}, 3.9, traffics(2), []time.Duration{49 * time.Millisecond, 9 * time.Millisecond})
-	if !strings.Contains(text, "| b | 5.000 | **0.800**") || !strings.Contains(text, "encoder p99 49.00 ms of 50ms, ranker p99 9.00 ms of 10ms.") {
+	text = carriedTable(onTriton, list, [][]float64{{4, 4, 4}, {5, 5, 5}}, traffics(2), checked{3.9, []float64{0.049, 0.009}, []float64{0.041, 0.008}})
+	if !strings.Contains(text, "| b | 5.000 | **0.800**") || !strings.Contains(text, "encoder p99 49.00 (41.00) ms of 50ms, ranker p99 9.00 (8.00) ms of 10ms.") {
 		t.Error(text)
 	}
 }
