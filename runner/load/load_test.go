@@ -27,6 +27,7 @@ type server struct {
 	down chan struct{}
 
 	sent, inFlight, closed atomic.Int64
+	givenUp                atomic.Int64    // requests that were interrupted
 	peaks                  [3]atomic.Int64 // requests that began with 1, 2, 3 or more in flight
 }
 
@@ -86,6 +87,7 @@ func (c *connection) Receive() (slot int, final, null bool, err error) {
 	}
 	select {
 	case <-c.interrupted:
+		c.s.givenUp.Add(1)
 		return 0, false, false, errInterrupted
 	case <-c.s.down:
 		return 0, false, false, errors.New("connection reset")

@@ -221,6 +221,22 @@ func TestBacklogIsFlagged(t *testing.T) {
 	})
 }
 
+// A server that is behind answers all that it got, however long its queue is: nothing is cancelled while answers come.
+func TestAQueueIsWorkedOff(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := constant(0)
+		// requests come every 10 ms, so nine seconds of work are left
+		s.service = (&oneServer{services: []time.Duration{40 * ms}}).serve
+		o := every(t, s, 10*ms)
+		o.WarmUp = time.Second
+		r, err := run(t.Context(), o, newSleeper)
+		if err != nil || r.Unfinished < 200 || s.givenUp.Load() != 0 {
+			t.Errorf("%d unfinished at the end, %d of them given up, %v", r.Unfinished, s.givenUp.Load(), err)
+		}
+	})
+}
+
 // Unfinished counts the requests that a stalled server leaves unanswered: those in flight, and
 // those that wait for a connection. They count even if no answer ever comes.
 func TestUnansweredAtTheEnd(t *testing.T) {

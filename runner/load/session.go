@@ -18,7 +18,7 @@ const (
 	// lostAfter is the time for which a server may have no connection and refuse new ones before
 	// the load gives up.
 	lostAfter = time.Second
-	// drainTime is the longest wait for the last answers after the end of sending.
+	// drainTime is the longest wait for another answer after the end of sending.
 	drainTime = 2 * time.Second
 )
 

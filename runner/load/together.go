@@ -179,9 +179,11 @@ func (all sessions) during(parent context.Context, load func(context.Context, *s
 	return err
 }
 
-// drain waits for the answers to sent requests, for at most drainTime.
+// drain waits for the answers to sent requests, until none has come for drainTime: a server that is behind works off its
+// queue. What is given up before is cancelled, at which Tritons of 2024 and early 2025 may crash
+// (triton-inference-server/server#7368, #8034).
 func (all sessions) drain(ctx context.Context, finished <-chan struct{}) {
-	for deadline := all.now() + drainTime; all.now() < deadline; {
+	for latest := all.now(); all.now() < latest+drainTime; {
 		select {
 		case <-finished:
 			return
@@ -191,6 +193,7 @@ func (all sessions) drain(ctx context.Context, finished <-chan struct{}) {
 			for _, s := range all {
 				s.gather()
 				s.expire()
+				latest = max(latest, s.answered)
 			}
 		}
 	}
