@@ -24,6 +24,7 @@ type lab struct {
 	startError error         // error of Launch
 	loadTakes  time.Duration // time of LoadModel
 	loadError  error
+	loading    func()        // called by LoadModel, if set
 	deaf       bool          // never answers requests for the statistics
 	service    time.Duration // time of a request of one row
 	row        time.Duration // time of each further row
@@ -105,6 +106,9 @@ type client struct {
 
 func (c client) LoadModel(ctx context.Context, _, config string, _ ...api.File) error {
 	c.e.lab.loads = append(c.e.lab.loads, config)
+	if c.e.lab.loading != nil {
+		c.e.lab.loading()
+	}
 	select {
 	case <-time.After(c.e.lab.loadTakes):
 		return c.e.lab.loadError

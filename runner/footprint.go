@@ -25,7 +25,7 @@ const (
 func (r *Runner) footprint(ctx context.Context, job Job, guard *guard) (measure.Footprint, error) {
 	batch := 0
 	for _, part := range job.each() {
-		if len(part.Largest.Requests) == 0 || len(guard.pids) == 0 {
+		if len(part.Largest.Requests) == 0 || guard.pid == 0 {
 			return measure.Footprint{}, nil
 		}
 		isTaken, err := r.executeLargest(ctx, part)

@@ -1,7 +1,10 @@
 package runner
 
 import (
+	"bufio"
+	"errors"
 	"os"
+	"os/exec"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -43,6 +46,39 @@ func TestFootprintOfAFreshProcess(t *testing.T) {
 		}
 		if m, err = r.Measure(t.Context(), sized("b", "2")); err != nil || m.Footprint != (measure.Footprint{}) || l.asked.Load() != 3*footprintRounds {
 			t.Errorf("in the same process: %+v, %d requests, %v", m.Footprint, l.asked.Load(), err)
+		}
+	})
+}
+
+// A server may start processes when it loads a model, such as one for each instance of a Python model. Their memory is a
+// part of the footprint. Here a shell with almost no memory is the server, and starts a process of 60 MB.
+func TestFootprintOfProcessesThatALoadStarts(t *testing.T) {
+	t.Parallel()
+	shell := exec.CommandContext(t.Context(), "sh", "-c", `read load; sh -c 'x=$(head -c 60000000 /dev/zero | tr "\0" a); echo loaded; read end'; :`)
+	in, errIn := shell.StdinPipe()
+	out, errOut := shell.StdoutPipe()
+	if err := errors.Join(errIn, errOut, shell.Start()); err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := errors.Join(in.Close(), shell.Wait()); err != nil {
+			t.Error(err)
+		}
+	}()
+	synctest.Test(t, func(t *testing.T) {
+		l, r := newLab(t)
+		l.pid = shell.Process.Pid
+		l.loading = func() {
+			if _, err := in.Write([]byte("load\n")); err != nil {
+				t.Error(err)
+			}
+			if line, err := bufio.NewReader(out).ReadString('\n'); line != "loaded\n" {
+				t.Errorf("%q, %v", line, err)
+			}
+		}
+		m, err := r.Measure(t.Context(), sized("a", "1"))
+		if err != nil || m.Footprint.Bytes < 60e6 || m.Memory < 60e6 {
+			t.Errorf("%+v of %d, %v", m.Footprint, m.Memory, err)
 		}
 	})
 }

@@ -17,13 +17,14 @@ const lookEvery = 100 * time.Millisecond
 
 // guard watches an engine during a trial: its end and its memory.
 type guard struct {
-	pids    []int // the engine's process and its children; empty if unknown
+	pid     int // the engine's process; 0 if unknown
 	limit   memoryError
 	cancel  context.CancelCauseFunc
 	watcher sync.WaitGroup
 	isReset bool // the kernel's own peak began with this trial
 
 	mu   sync.Mutex
+	pids []int // that process and its children
 	peak int64 // largest resident set seen
 }
 
@@ -31,9 +32,9 @@ type guard struct {
 // guard at the end of the trial.
 func watch(ctx context.Context, e Engine, limit memoryError) (context.Context, *guard) {
 	ctx, cancel := context.WithCancelCause(ctx)
-	g := &guard{cancel: cancel, limit: limit}
-	if pid := e.PID(); pid != 0 {
-		g.pids, g.isReset = hostinfo.Tree(pid), true
+	g := &guard{pid: e.PID(), cancel: cancel, limit: limit}
+	if g.pid != 0 {
+		g.pids, g.isReset = hostinfo.Tree(g.pid), true
 		for _, pid := range g.pids {
 			g.isReset = hostinfo.ResetPeak(pid) == nil && g.isReset
 		}
@@ -54,6 +55,19 @@ func watch(ctx context.Context, e Engine, limit memoryError) (context.Context, *
 		}
 	})
 	return ctx, g
+}
+
+// renew reads again which children the engine has: a server starts and ends processes when it loads models, such as one for
+// each instance of a Python model. The peak of a new one began with this trial.
+func (g *guard) renew() {
+	if g.pid == 0 {
+		return
+	}
+	tree := hostinfo.Tree(g.pid)
+	g.mu.Lock()
+	g.pids = tree
+	g.mu.Unlock()
+	g.readPeak()
 }
 
 // readPeak returns the engine's peak resident set since the watch began, and ends the trial if that

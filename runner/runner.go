@@ -344,6 +344,7 @@ func (r *Runner) measure(ctx context.Context, job Job, m *measure.Measurement) (
 	ctx, guard := watch(ctx, r.pool.engine, r.limitOf(job))
 	defer func() { m.Memory = max(guard.stop(), r.pool.memory) }()
 	err = r.configure(ctx, job)
+	guard.renew()
 	if launched {
 		m.Times.Launch = time.Since(begin)
 	} else {
