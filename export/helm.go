@@ -141,7 +141,7 @@ func (d Deployment) values() chartValues {
 		Environment: d.environment(), Repository: d.Storage.repository(), Storage: chartStorage{d.Storage.Claim, d.Storage.Path},
 		SharedMemory: fmt.Sprintf("%dMi", sharedMemory), Resources: d.resources(),
 		Probes:         chartProbes{d.allReady(portHTTP), startupPeriod, d.startupFailures()},
-		Autoscaler:     scaling.ValuesOf(d.Scaling, d.Name, d.Prometheus, d.QueueTime),
+		Autoscaler:     scaling.ValuesOf(d.Scaling, d.Prometheus, d.QueueTime),
 		ServiceMonitor: chartMonitor{Interval: "15s", Labels: map[string]string{}},
 		PrometheusRule: chartSwitch{Labels: map[string]string{}},
 		Dashboard:      chartSwitch{Labels: dashboardLabels()},

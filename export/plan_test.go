@@ -66,7 +66,7 @@ func TestPlansAreExported(t *testing.T) {
 	o = withPlan(t, keda)
 	o.Prometheus = "http://prometheus:9090"
 	check(Kubernetes, "manifests/autoscaler.yaml", o, "http://prometheus:9090", "spec", "triggers", "0", "metadata", "serverAddress")
-	check(Helm, "chart/values.yaml", o, `sum(rate(nv_inference_request_success{pod=~"minilm-.*"}[60s]))`, "autoscaler", "keda", "query")
+	check(Helm, "chart/values.yaml", o, `sum(rate(nv_inference_request_success{namespace="{{ .Release.Namespace }}",pod=~"{{ include "triton.name" . }}-[a-z0-9]+(-[a-z0-9]{5})?"}[60s]))`, "autoscaler", "keda", "query")
 	check(KServe, "autoscaler.yaml", o, "ScaledObject", "kind")
 
 	o = withPlan(t, capacity.Scaling{Scaler: capacity.Fixed, Min: 3, Max: 3})

@@ -87,9 +87,11 @@ func (r Rule) Scales() bool { return r.Scaler != capacity.Fixed }
 // polling is the time between two looks of KEDA, in seconds: as often as Kubernetes' autoscaler looks.
 func polling() int { return int(autoscaler.SyncPeriod.Seconds()) }
 
-// query returns KEDA's query: the sum of the rates of all pods of a deployment.
-func (r Rule) query(deployment string) string {
-	return fmt.Sprintf(`sum(rate(%s{pod=~"%s-.*"}[%s]))`, r.Metric.series, deployment, r.Metric.window)
+// query returns KEDA's query: the sum of the rates of all pods of a deployment. The matchers are those of the
+// pods' namespace, or none. Kubernetes names a pod DEPLOYMENT-HASH-SUFFIX, and leaves out the last dash of a long name. The pods of
+// another deployment DEPLOYMENT-MORE have a dash more, and do not count.
+func (r Rule) query(deployment, matchers string) string {
+	return fmt.Sprintf(`sum(rate(%s{%spod=~"%s-[a-z0-9]+(-[a-z0-9]{5})?"}[%s]))`, r.Metric.series, matchers, deployment, r.Metric.window)
 }
 
 // threshold returns KEDA's target, in requests/s of a pod.

@@ -101,7 +101,7 @@ func (r Rule) Object(t Target) (apiVersion, kind string, spec any) {
 		spec := scaledObjectSpec{
 			Target: target, Polling: polling(), Min: r.Min, Max: r.Max,
 			Triggers: []trigger{{"prometheus", "AverageValue", map[string]string{
-				"serverAddress": t.Prometheus, "query": r.query(t.Name), "threshold": r.threshold(),
+				"serverAddress": t.Prometheus, "query": r.query(t.Name, ""), "threshold": r.threshold(),
 			}}},
 		}
 		spec.Advanced.HPA.Behavior = r.behavior
