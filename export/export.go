@@ -98,7 +98,10 @@ func write(t target, dir string, o Options) (Export, error) {
 		for _, f := range files {
 			e.Files = append(e.Files, f.path)
 		}
-		return writeFiles(temp, files)
+		if err := writeFiles(temp, files); err != nil {
+			return err
+		}
+		return durable.LetAllRead(temp)
 	})
 	return e, err
 }

@@ -3,6 +3,7 @@ package durable
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -52,6 +53,32 @@ func WriteFolder(dir string, fill func(temp string) error) error {
 			return fmt.Errorf("cannot write folder %q: %w", dir, Cause(err))
 		}
 		return nil
+	})
+}
+
+// LetAllRead lets every user read a folder with all in it, whatever the process's umask took away: a container may read it
+// as another user. A file that not all can read is replaced by a copy, since it may be a hard link to somebody's own.
+func LetAllRead(dir string) error {
+	return filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if entry.IsDir() {
+			return os.Chmod(path, 0o755)
+		}
+		info, err := entry.Info()
+		if err != nil || !info.Mode().IsRegular() || info.Mode().Perm()&0o004 != 0 {
+			return err
+		}
+		from, err := os.Open(path)
+		if err != nil {
+			return err
+		}
+		defer from.Close()
+		return WriteFile(path, func(to io.Writer) error {
+			_, err := io.Copy(to, from)
+			return err
+		})
 	})
 }
 

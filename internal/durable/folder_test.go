@@ -53,6 +53,31 @@ func TestInFolder(t *testing.T) {
 	}
 }
 
+// All can read what a process with a strict umask wrote. A hard link to somebody's own file leaves that as it is.
+func TestLetAllRead(t *testing.T) {
+	t.Parallel()
+	parent := t.TempDir()
+	own, dir := filepath.Join(parent, "own"), filepath.Join(parent, "made")
+	err := errors.Join(
+		os.WriteFile(own, []byte("model"), 0o600), os.MkdirAll(filepath.Join(dir, "m", "1"), 0o700), os.Link(own, filepath.Join(dir, "m", "1", "model.onnx")),
+		os.WriteFile(filepath.Join(dir, "m", "config.pbtxt"), nil, 0o600), LetAllRead(dir))
+	if err != nil {
+		t.Fatal(err)
+	}
+	checkNames(t, filepath.Join(dir, "m"), "1", "config.pbtxt")
+	for path, want := range map[string]os.FileMode{"": 0o755, "m": 0o755, "m/1": 0o755, "m/1/model.onnx": 0o644, "m/config.pbtxt": 0o644} {
+		if info, err := os.Stat(filepath.Join(dir, path)); err != nil || info.Mode().Perm() != want {
+			t.Errorf("%q: %v, %v; want %v", path, info, err, want)
+		}
+	}
+	if text, err := os.ReadFile(filepath.Join(dir, "m", "1", "model.onnx")); err != nil || string(text) != "model" {
+		t.Errorf("%q, %v", text, err)
+	}
+	if info, err := os.Stat(own); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("somebody's own file: %v, %v", info, err)
+	}
+}
+
 func checkNames(t *testing.T, dir string, want ...string) {
 	t.Helper()
 	entries, err := os.ReadDir(dir)
