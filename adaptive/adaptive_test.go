@@ -179,6 +179,19 @@ func TestLoadsNeedEvidence(t *testing.T) {
 	}
 }
 
+// The way back loads the model again: it needs as long a look back as the way there.
+func TestTheWayBackLoadsToo(t *testing.T) {
+	t.Parallel()
+	x := table(0.1)
+	x.Configurations[1].Load = 3 // the configuration that serves
+	if changes, _ := serve(New(x), constant(40, 3), 1); changes != 0 {
+		t.Errorf("%d changes after three ticks", changes)
+	}
+	if changes, _ := serve(New(x), constant(40, 4), 1); changes != 1 {
+		t.Errorf("%d changes after four ticks", changes)
+	}
+}
+
 // The interval of a count n contains the rate with which counts of that size come: |n − λ| ≤ 1.96 √λ.
 func TestInterval(t *testing.T) {
 	t.Parallel()

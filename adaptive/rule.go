@@ -56,7 +56,7 @@ func (r *Rule) Observe(requests int) (c Configuration, isOther bool) {
 			break
 		}
 		better := r.table.Better(r.current, low, high)
-		if better != r.current && r.table.loads(better) <= time.Duration(ticks)*Tick {
+		if better != r.current && r.table.loads(r.current, better) <= time.Duration(ticks)*Tick {
 			r.current = better
 			return r.Current(), true
 		}

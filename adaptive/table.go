@@ -41,7 +41,7 @@ type Configuration struct {
 	Name   string          `json:"name"`   // its name in the campaign
 	Setup  string          `json:"setup"`  // its setup, for people
 	Config json.RawMessage `json:"config"` // complete configuration of the model, as Triton's JSON
-	// time that a server takes to change to it; 0: only the batching of requests changes
+	// time that a server takes to change from the plan's configuration to it, or back; 0: only the batching of requests changes
 	Load float64 `json:"load" jsonschema:"minimum=0"`
 	// latencies by rate; without the rates beyond its capacity
 	Latencies []Latency `json:"latencies"`
@@ -158,7 +158,8 @@ func (t *Table) Better(than int, low, high float64) int {
 	return best
 }
 
-// loads returns the time that a server takes to change to a configuration.
-func (t *Table) loads(c int) time.Duration {
-	return time.Duration(t.Configurations[c].Load * float64(time.Second))
+// loads returns the time that a server takes to change from a configuration to another one, at most: where one of them
+// has another model session than the plan's, the change loads the model, in either direction.
+func (t *Table) loads(from, to int) time.Duration {
+	return time.Duration(max(t.Configurations[from].Load, t.Configurations[to].Load) * float64(time.Second))
 }
