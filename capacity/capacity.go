@@ -14,6 +14,7 @@
 package capacity
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -35,6 +36,7 @@ type Question struct {
 	// Startup is the time from the wish for a pod to its first request. Below 0: the measured launch
 	// and PodOverhead.
 	Startup  time.Duration
+	slower   float64       // factor of the time until the first request; 0: 1
 	Window   time.Duration // over which the autoscaler's metric is a mean
 	Min, Max int           // bounds of the number of replicas
 	// DefaultTolerance keeps Kubernetes' tolerance of 10 %. Before version 1.35 an object cannot have
@@ -89,6 +91,8 @@ func (q *Question) check() error {
 		return fmt.Errorf("%d to %d replicas are impossible: allowed are 1 to %d, ascending", q.Min, q.Max, MostReplicas)
 	case q.Window < traffic.Step || q.Window > time.Hour:
 		return fmt.Errorf("a metric over %v is impossible: allowed are %v to %v", q.Window, traffic.Step, time.Hour)
+	case q.Window%traffic.Step != 0:
+		return fmt.Errorf("a metric over %v is impossible: the autoscaler looks every %[2]v, so it must be a multiple of %[2]v", q.Window, traffic.Step)
 	case q.Startup > time.Hour:
 		return fmt.Errorf("a start of %v is impossible: allowed are up to %v", q.Startup, time.Hour)
 	}
@@ -97,10 +101,11 @@ func (q *Question) check() error {
 
 // startup returns the time that a pod of a replica takes to start.
 func (q *Question) startup(r *replica.Replica) time.Duration {
+	own := r.Launch + PodOverhead
 	if q.Startup >= 0 {
-		return q.Startup
+		own = q.Startup
 	}
-	return r.Launch + PodOverhead
+	return time.Duration(cmp.Or(q.slower, 1) * float64(own))
 }
 
 // latencyLimits are the limits whose shares make up a table of latencies: the question's first, then

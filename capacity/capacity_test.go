@@ -202,7 +202,7 @@ func TestImpossibleQuestions(t *testing.T) {
 	t.Parallel()
 	for _, change := range []func(*Question){
 		func(q *Question) { q.Limit = 0 }, func(q *Question) { q.Share = 1 }, func(q *Question) { q.Min = 0 }, func(q *Question) { q.Max = 0 },
-		func(q *Question) { q.Max = MostReplicas + 1 }, func(q *Question) { q.Window = time.Second }, func(q *Question) { q.Startup = 2 * time.Hour },
+		func(q *Question) { q.Max = MostReplicas + 1 }, func(q *Question) { q.Window = time.Second }, func(q *Question) { q.Window = 40 * time.Second }, func(q *Question) { q.Startup = 2 * time.Hour },
 	} {
 		q := question(t, "mean 450/s")
 		change(&q)

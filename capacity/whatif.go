@@ -13,7 +13,7 @@ import (
 type WhatIf struct {
 	Rates    []float64 // factors of the asked traffic
 	Limits   []float64 // s
-	Startups []float64 // s
+	Startups []float64 // factors of the time that a pod takes to start
 	Types    []string  // of machines, in the order of Answers
 	Prices   []float64 // per hour of each type; 0: unknown
 	// Answers are the cheapest fleets of each type, by type, then in the order of the axes
@@ -39,13 +39,9 @@ func whatIfStartups() []float64 { return []float64{0.5, 1, 4} }
 // WhatIfs answers the question for other rates, limits and startup times, for each type of machine by
 // itself. So a page can also weigh the types by other prices. The question has an answer (Find).
 func WhatIfs(q Question, replicas []replica.Replica) (WhatIf, error) {
-	w := WhatIf{Rates: whatIfRates()}
+	w := WhatIf{Rates: whatIfRates(), Startups: whatIfStartups()}
 	for _, f := range whatIfLimits() {
 		w.Limits = append(w.Limits, Significant(f*q.Limit.Seconds()))
-	}
-	own := q.startup(&replicas[0]).Seconds()
-	for _, f := range whatIfStartups() {
-		w.Startups = append(w.Startups, Significant(f*own))
 	}
 	byType := map[string][]replica.Replica{}
 	for _, r := range replicas {
@@ -58,7 +54,7 @@ func WhatIfs(q Question, replicas []replica.Replica) (WhatIf, error) {
 	asked := make([]Question, n)
 	for i := range asked {
 		x := q
-		x.Startup = time.Duration(w.Startups[i%len(w.Startups)] * float64(time.Second))
+		x.slower = w.Startups[i%len(w.Startups)]
 		x.Limit = time.Duration(w.Limits[i/len(w.Startups)%len(w.Limits)] * float64(time.Second))
 		x.Traffic = q.Traffic.Times(w.Rates[i/len(w.Startups)/len(w.Limits)])
 		if err := x.check(); err != nil {

@@ -39,7 +39,7 @@ func TestWhatIfs(t *testing.T) {
 		asked := q
 		asked.Traffic = q.Traffic.Times(w.Rates[i[0]])
 		asked.Limit = time.Duration(w.Limits[i[1]] * float64(time.Second))
-		asked.Startup = time.Duration(w.Startups[i[2]] * float64(time.Second))
+		asked.slower = w.Startups[i[2]]
 		p := find(t, asked, box("c7i", 1))
 		want := Answer{p.Status == Satisfied, p.Best.Configuration, p.Best.Scaling.Min, p.Best.Scaling.Max, Significant(p.Best.Scaling.Target), p.Best.Hours, p.Best.Within, p.Best.P99}
 		if got := at(0, i[0], i[1], i[2]); got != want {
@@ -50,6 +50,12 @@ func TestWhatIfs(t *testing.T) {
 		if at(0, i, 1, 1).Hours < at(0, i-1, 1, 1).Hours {
 			t.Errorf("%g × the traffic costs less than %g ×", w.Rates[i], w.Rates[i-1])
 		}
+	}
+	// the longest start that a question may have
+	q.Startup = time.Hour
+	q.Traffic.Requests = q.Traffic.Requests[:traffic.PerDay/24]
+	if _, err := WhatIfs(q, replicasOf("c7i")); err != nil {
+		t.Error(err)
 	}
 	if strict, loose := at(1, 2, 0, 1).Hours, at(1, 2, 2, 1).Hours; strict < loose {
 		t.Errorf("%g h within the stricter limit, %g h within the looser one", strict, loose)

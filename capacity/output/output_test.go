@@ -136,7 +136,7 @@ func TestPage(t *testing.T) {
 	p := plan()
 	p.Model = "<script>alert(1)</script>"
 	around := capacity.WhatIf{
-		Rates: []float64{0.5, 1}, Limits: []float64{0.05}, Startups: []float64{30}, Types: []string{"c7i</script>"}, Prices: []float64{0.357},
+		Rates: []float64{0.5, 1}, Limits: []float64{0.05}, Startups: []float64{1}, Types: []string{"c7i</script>"}, Prices: []float64{0.357},
 		Answers: [][]capacity.Answer{{{Satisfied: true, Configuration: "config_1", Min: 1, Max: 7, Target: 312.5, Hours: 20, Within: 0.993, P99: 0.04}, {Configuration: "config_2", Min: 2, Max: 2}}},
 	}
 	var b bytes.Buffer

@@ -65,12 +65,12 @@ func WriteHTML(w io.Writer, p capacity.Plan, around capacity.WhatIf) error {
 		data.Limits = append(data.Limits, fmt.Sprintf("%s ms", four(1000*s)))
 	}
 	for _, s := range around.Startups {
-		data.Startups = append(data.Startups, fmt.Sprintf("%s s", four(s)))
+		data.Startups = append(data.Startups, fmt.Sprintf("%s × as long", four(s)))
 	}
 	page.Axes = []axis{
 		{"rate", "Traffic", len(around.Rates) - 1, nearest(around.Rates, 1)},
 		{"limit", "Limit", len(around.Limits) - 1, nearest(around.Limits, p.Asked.Limit)},
-		{"startup", "Start of a pod", len(around.Startups) - 1, len(around.Startups) / 2},
+		{"startup", "Start of a pod", len(around.Startups) - 1, nearest(around.Startups, 1)},
 	}
 	for i, kind := range around.Types {
 		page.Prices = append(page.Prices, price{i, kind, number(around.Prices[i])})
