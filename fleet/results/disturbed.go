@@ -86,7 +86,7 @@ func withoutDisturbed(m ModelAnswer, list []campaign, describe func(analyze.Conf
 		return nil
 	}
 	others := typesOf(quiet, describe)
-	compareToBest(others, m.ByCost)
+	compareToBest(others, m.ByCost && arePriced(others))
 	was, is := m.Types[0], others[0]
 	if is.Machine == was.Machine && is.Configuration == was.Configuration {
 		return nil

@@ -20,7 +20,7 @@ type Ranking struct {
 // ModelAnswer is the answer for one model.
 type ModelAnswer struct {
 	Model   string   `json:"model"`
-	ByCost  bool     `json:"by_cost"` // types and rows are ordered by cost; else by throughput, since a price is unknown
+	ByCost  bool     `json:"by_cost"` // types and rows are ordered by cost; else by throughput, since a cost is unknown
 	Types   []Type   `json:"types"`   // of machines, best first; those without an answer last
 	Rows    []Row    `json:"rows"`    // campaigns, best first; those without an answer last
 	Summary []string `json:"summary"` // in sentences
@@ -160,7 +160,7 @@ func disturbed(r analyze.Result) float64 {
 // order orders the rows and makes the sentences.
 func (m *ModelAnswer) order() {
 	answers := slices.DeleteFunc(slices.Clone(m.Rows), func(r Row) bool { return r.State != StateAnswer })
-	m.ByCost = len(answers) > 0 && !slices.ContainsFunc(answers, func(r Row) bool { return r.Cost == nil })
+	m.ByCost = len(answers) > 0 && !slices.ContainsFunc(answers, func(r Row) bool { return r.Cost == nil }) && arePriced(m.Types)
 	rank := func(r Row) int { return slices.Index(states(), r.State) }
 	slices.SortStableFunc(m.Rows, func(a, b Row) int {
 		if c := cmp.Compare(rank(a), rank(b)); c != 0 || a.State != StateAnswer {

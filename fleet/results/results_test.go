@@ -14,6 +14,7 @@ import (
 	"tuner/fleet"
 	"tuner/fleet/record"
 	"tuner/measure"
+	"tuner/search"
 )
 
 // plan has one model on two types of machines.
@@ -125,6 +126,17 @@ func TestRank(t *testing.T) {
 	both.Campaigns[1].Price = 0
 	r, err = Rank("/out", both, replay, func(c analyze.Config) string { return c.Name })
 	if err != nil || r.Models[0].ByCost || r.Models[0].Rows[0].Machine != "b" || !strings.HasPrefix(r.Models[0].Summary[0], "Most throughput: b") {
+		t.Errorf("%+v, %v", r.Models[0], err)
+	}
+	// Nor by cost where the configuration of a type is too noisy for one, though the winners are not: a's other
+	// configuration is faster in the mean, and its interval reaches 0.
+	both.Campaigns[1].Price = 0.36
+	noisy, faster := answer(100, 80, 125), answer(110, 0, 230).Configs[0]
+	faster.Name, faster.Candidate = "faster", search.NewCandidate(search.Setting{Knob: search.KnobInstanceCount, Value: search.IntValue(2)})
+	noisy.Configs = append(noisy.Configs, faster)
+	folders["/out/a"] = noisy
+	r, err = Rank("/out", both, replay, func(c analyze.Config) string { return c.Name })
+	if err != nil || r.Models[0].ByCost || r.Models[0].Rows[1].Cost == nil {
 		t.Errorf("%+v, %v", r.Models[0], err)
 	}
 }

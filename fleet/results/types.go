@@ -194,6 +194,12 @@ func (x Type) priced() Type {
 	return x
 }
 
+// arePriced reports whether all answers have a cost. A type's configuration need not be the winner of a campaign, so
+// its throughput may be too noisy for a cost where the winners' are not.
+func arePriced(types []Type) bool {
+	return !slices.ContainsFunc(types, func(x Type) bool { return x.State == StateAnswer && x.Cost == nil })
+}
+
 // compareToBest orders the types, the cheapest first, and compares each with the first one.
 func compareToBest(types []Type, byCost bool) {
 	rank := func(x Type) int { return slices.Index(states(), x.State) }
