@@ -68,14 +68,8 @@ func (r reader) fields() []document.Field {
 	}
 }
 
-// name reads the fleet's name. The names of records begin with it, and a policy of the cluster finds
-// an item in them by what follows.
-func (r reader) name(v document.Value) {
-	r.f.Name, _ = label(v, longestName)
-	if strings.Contains(r.f.Name, "-result") || strings.Contains(r.f.Name, "-seg-") {
-		v.Fail(document.Error{Problem: "has a part that the names of records have", Allowed: "names without -result and -seg-"})
-	}
-}
+// name reads the fleet's name. The names of its objects begin with it.
+func (r reader) name(v document.Value) { r.f.Name, _ = label(v, longestName) }
 
 // later names the sections of the design that this version does not have.
 func (r reader) later(key, _ document.Value) bool {

@@ -131,11 +131,15 @@ func (w writer) policy() Object {
 		Variables:        []expression{{"pod", "request.userInfo.extra['authentication.kubernetes.io/pod-name'][0]"}},
 		Validations: []validation{
 			{"has(object.immutable) && object.immutable == true", "what a worker delivers is immutable"},
-			{"variables.pod.matches('^' + object.metadata.name.split('-result')[0].split('-seg-')[0] + '-[a-z0-9]{5}$')", "a worker delivers for its own item only"},
+			// a pod is named ITEM-SUFFIX, with five characters
+			{"object.metadata.name.matches('^' + variables.pod.substring(0, variables.pod.size() - 6) + '" + recordPattern + "')", "a worker delivers for its own item only"},
 		},
 	}
 	return o
 }
+
+// recordPattern is the rest of the name of a record after its item, as a regular expression.
+const recordPattern = "(-result|-seg-[a-z0-9]+-[0-9]+)$"
 
 func (w writer) policyBinding() Object {
 	o := w.object("admissionregistration.k8s.io/v1", "ValidatingAdmissionPolicyBinding", w.policyName())

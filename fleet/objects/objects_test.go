@@ -2,6 +2,8 @@ package objects
 
 import (
 	"bytes"
+	"errors"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -128,18 +130,23 @@ func TestAvoid(t *testing.T) {
 	}
 }
 
-// The policy finds the item in the name of a record as the records name it.
+// The policy knows the names that records have, whatever fleet and machine are called, and no other item's.
 func TestNames(t *testing.T) {
 	t.Parallel()
-	p := plan(t)
-	item := record.Item{Job: record.JobName(p.Run, "c7i"), Index: 3}
-	m, err := record.Result{Job: item.Job, Index: 3}.ConfigMap(p.Run)
-	if err != nil || strings.Split(m.Metadata.Name, "-result")[0] != item.String() {
-		t.Errorf("%q, %v", m.Metadata.Name, err)
-	}
-	m, _, err = record.Segment{Attempt: record.Attempt{Item: item, UID: "0123456789"}}.ConfigMap(p.Run, "c7i")
-	if err != nil || strings.Split(m.Metadata.Name, "-seg-")[0] != item.String() {
-		t.Errorf("%q, %v", m.Metadata.Name, err)
+	for _, machine := range []string{"c7i", "seg-x", "result", "a-seg-b"} {
+		item := record.Item{Job: record.JobName("q3-seg-1234abcd", machine), Index: 3}
+		m, errOne := record.Result{Job: item.Job, Index: 3}.ConfigMap("q3-seg-1234abcd")
+		s, _, errTwo := record.Segment{Attempt: record.Attempt{Item: item, UID: "0123456789"}, Ordinal: 12345}.ConfigMap("q3-seg-1234abcd", machine)
+		if err := errors.Join(errOne, errTwo); err != nil {
+			t.Fatal(err)
+		}
+		own := regexp.MustCompile("^" + item.String() + recordPattern)
+		other := regexp.MustCompile("^" + record.Item{Job: item.Job, Index: 1}.String() + recordPattern)
+		for _, name := range []string{m.Metadata.Name, s.Metadata.Name} {
+			if !own.MatchString(name) || other.MatchString(name) {
+				t.Errorf("%q is not of %s alone", name, item)
+			}
+		}
 	}
 	// A pod's name is the item's and six characters; a name has 63 at most.
 	if long := len(record.Item{Job: record.JobName(strings.Repeat("n", 24)+"-01234567", strings.Repeat("m", 16)), Index: 499}.String()) + 6; long > 63 {

@@ -290,9 +290,10 @@ func (u *user) deliveries(t *testing.T) []record.Delivery {
 	return d
 }
 
-// A worker's token creates records of its own item, and nothing else. It reads nothing.
+// A worker's token creates records of its own item, and nothing else. It reads nothing. The fleet's name has the marks
+// that names of records have.
 func (g *ground) testToken(t *testing.T) {
-	u := g.newUser(t, oneModel)
+	u := g.newUser(t, strings.Replace(oneModel, "name: q3", "name: a-seg-result", 1))
 	r := u.start(t, "fleet", "run", "--harden")
 	_, p := u.podOf(t, g.first, g.other)
 	token := strings.TrimSpace(read(t, filepath.Join(filepath.Dir(filepath.Dir(p.work)), "token", "token")))
