@@ -2,6 +2,7 @@ package modelanalyzer
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -116,10 +117,19 @@ func (r *reader) constraints(n *native, v value) {
 			r.fail(e.value, document.Error{Problem: "must be a mapping", Allowed: "{min: …} or {max: …}"})
 		default:
 			for _, bound := range e.entries() {
-				n.bound(bound.value, scalar(bound.value, bound.node.Value, false), tag, bound.name)
+				n.bound(bound.value, scalar(bound.value, withUnit(tag, bound.node.Value), false), tag, bound.name)
 			}
 		}
 	}
+}
+
+// withUnit returns a bound with its unit, where a profile takes a bare number in another one: Model Analyzer has the use of
+// GPUs in percent.
+func withUnit(tag, bound string) string {
+	if _, err := strconv.ParseFloat(bound, 64); err == nil && tag == "gpu_utilization" {
+		return bound + "%"
+	}
+	return bound
 }
 
 // shorthand reads a constraint with its own field. It replaces the constraint on that metric.
