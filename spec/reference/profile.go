@@ -264,7 +264,7 @@ func searchFields() []Field {
 			Meaning: "The probability with which the recommended configuration keeps all constraints. A lower value recommends configurations nearer to a limit."},
 		{Name: "until", Type: share(false), Without: "the search continues while anything is worth a trial",
 			Meaning: "The search ends before its budget once nothing else is likely to be better by more than this share, and the answer is confirmed. `search.confidence` says how likely. " +
-				"`--until` on the command line comes before it. See [Budget or until](profile.md#budget-or-until)."},
+				"`--until` on the command line overrides it. See [Budget or until](profile.md#budget-or-until)."},
 		{Name: "earlier", Type: list(path("out/minilm")), Without: "none",
 			Meaning: "Output folders of earlier campaigns to learn from. `--earlier DIR` on the command line adds one. See [Earlier campaigns](profile.md#earlier-campaigns)."},
 	}
