@@ -19,7 +19,7 @@ const (
 	Failure      = 1
 	Usage        = 2 // wrong usage, or an invalid file
 	GateFailed   = 3
-	Inconclusive = 4  // a gate or a replay without a verdict
+	Inconclusive = 4  // a gate or a replay without a verdict, or a fleet without all results
 	Infeasible   = 5  // nothing satisfies the constraints
 	Rejected     = 42 // a fleet's pod cannot run its campaign
 	Interrupted  = 130
@@ -38,7 +38,7 @@ func Codes() []Code {
 		{Failure, "Something failed: a measurement, a server, a check, or requests of `tuner perf`."},
 		{Usage, "The command line or a file is wrong, or a file cannot be written. The message says what to change."},
 		{GateFailed, "A gate failed: the candidate is worse than the margin or a limit allows."},
-		{Inconclusive, "A gate has no verdict: the budget ended before it was clear, or the machines differ. Or a plan's replay has none."},
+		{Inconclusive, "There is no verdict yet. The budget of a gate ended before it was clear, or the machines differ. Or a plan's replay has none. Or campaigns of a fleet have no result yet."},
 		{Infeasible, "Nothing satisfies the constraints. The results name the nearest configuration."},
 		{Rejected, "Only in the pods of a fleet: the campaign cannot work on this machine, so the pod is not tried again."},
 		{Interrupted, "Interrupted. What was measured is kept, and the same command resumes."},
@@ -47,8 +47,9 @@ func Codes() []Code {
 
 // Help explains the exit codes in few words.
 const Help = `Exit codes:
-  0 ok · 1 failure · 2 usage or invalid file · 3 gate failed · 4 gate inconclusive
-  5 nothing satisfies the constraints · 42 a fleet's pod cannot run its campaign
+  0 ok · 1 failure · 2 usage or invalid file · 3 gate failed
+  4 no verdict yet (gate, replay, fleet) · 5 nothing satisfies the constraints
+  42 a fleet's pod cannot run its campaign
   130 interrupted (with a usable partial result)`
 
 // Error is an error that sets the exit code.
