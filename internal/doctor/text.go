@@ -51,7 +51,7 @@ func printHost(line printLine, h hostinfo.Host, memoryPolicy string) {
 		line(markGood, "features", "%s", strings.Join(h.CPU.Features, " "))
 	}
 	for _, f := range featureAdvice(h) {
-		line(markNone, f.name, "%s", f.advice)
+		line(markNone, f.name, "%s", indent(f.advice))
 	}
 	limit := "no limit"
 	if h.Memory.Limit > 0 {
@@ -107,7 +107,7 @@ func featureAdvice(h hostinfo.Host) []featureLack {
 	}
 	var lacks []featureLack
 	if !h.CPU.Has("AVX512VNNI") && !h.CPU.Has("AVXVNNI") && !h.CPU.Has("AMXINT8") {
-		lacks = append(lacks, featureLack{"VNNI", "absent: int8 gains less than with it, and u8s8 models may saturate (use reduced range)"})
+		lacks = append(lacks, featureLack{"VNNI", "absent: int8 gains less, and int8 files of other tools may saturate. 'tuner convert' makes weights of 7 bits here, which do not"})
 	}
 	if !h.CPU.Has("AVX2") {
 		lacks = append(lacks, featureLack{"AVX2", "absent: ONNX Runtime runs with its slowest kernels"})
