@@ -19,6 +19,7 @@ import (
 	"tuner/engine/grpcapi"
 	"tuner/engine/grpcapi/compression"
 	"tuner/engine/grpcapi/lent"
+	"tuner/engine/sharedmemory"
 	"tuner/model/modelconfig"
 	"tuner/model/modelconfig/configpb"
 )
@@ -141,6 +142,59 @@ func streamPairs(t *testing.T, c pb.GRPCInferenceServiceClient, random *rand.Cha
 		return fmt.Errorf("at the end: %w", err)
 	}
 	return nil
+}
+
+// A large output is the request's also where another one goes to a region of shared memory: the answer without
+// that one's data does not free the memory that is still to be written. Both are given back once.
+func TestLargeOutputBesideARegion(t *testing.T) {
+	t.Parallel()
+	const size = 4 * window
+	for name, o := range map[string]grpcapi.Options{"plain": {}, "gzip": {Compression: compression.Low}} {
+		b := budget.New(0)
+		o.Memory, o.Regions = b, sharedmemory.New()
+		t.Cleanup(o.Regions.Close)
+		backend, conn := echo(t, o)
+		c := pb.NewGRPCInferenceServiceClient(conn)
+		key, file := enginetest.SharedFile(t, make([]byte, size))
+		if _, err := c.SystemSharedMemoryRegister(t.Context(), &pb.SystemSharedMemoryRegisterRequest{Name: "r", Key: key, ByteSize: size}); err != nil {
+			t.Fatal(err)
+		}
+		stream, err := c.ModelStreamInfer(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		random := rand.NewChaCha8([32]byte{})
+		for k := range 4 {
+			r := pair(random, [2]int{size, size}, "Y0", "Y1")
+			r.Outputs[0].Parameters = at(0, size)
+			var answer *pb.ModelInferResponse
+			if k%2 == 0 {
+				answer, err = c.ModelInfer(t.Context(), r)
+			} else if err = stream.Send(r); err == nil {
+				var streamed *pb.ModelStreamInferResponse
+				streamed, err = stream.Recv()
+				answer = streamed.GetInferResponse()
+			}
+			if err != nil {
+				t.Fatalf("%s: request %d: %v", name, k, err)
+			}
+			placed := make([]byte, size)
+			if _, err := file.ReadAt(placed, 0); err != nil || !bytes.Equal(placed, r.GetRawInputContents()[0]) {
+				t.Errorf("%s: request %d: the region has another output, %v", name, k, err)
+			}
+			if got := answer.GetRawOutputContents(); len(got) != 2 || len(got[0]) > 0 || !bytes.Equal(got[1], r.GetRawInputContents()[1]) {
+				t.Errorf("%s: request %d: the answer has other outputs", name, k)
+			}
+		}
+		if err := stream.CloseSend(); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := stream.Recv(); !errors.Is(err, io.EOF) {
+			t.Errorf("%s: at the end: %v", name, err)
+		}
+		until(t, b, name, nothing)
+		awaitFreed(t, backend, name)
+	}
 }
 
 // awaitFreed waits until the outputs of all executions are freed. gRPC drops those of a connection that

@@ -56,12 +56,11 @@ func (m *message) delivered(r *engine.Response) (*engine.Response, error) {
 	if err := m.loan.Deliver(&m.request, r.Outputs); err != nil {
 		return nil, err
 	}
-	out := *r
-	out.Outputs = slices.Clone(r.Outputs)
-	for i := range out.Outputs {
-		if t := &out.Outputs[i]; m.loan.Takes(t.Name) {
+	outputs := slices.Clone(r.Outputs)
+	for i := range outputs {
+		if t := &outputs[i]; m.loan.Takes(t.Name) {
 			t.Data = nil
 		}
 	}
-	return &out, nil
+	return r.View(outputs), nil
 }

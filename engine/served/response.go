@@ -50,6 +50,14 @@ func (r *Response) Keep() (bytes int, free func(), ok bool) {
 	}, true
 }
 
+// View returns the response with other outputs in place of its own. It owns no memory: it is valid until r is
+// released, needs no release, and cannot be kept.
+func (r *Response) View(outputs []request.Tensor) *Response {
+	out := *r
+	out.Outputs, out.memory, out.account, out.lends = outputs, nil, nil, nil
+	return &out
+}
+
 // Shared is a resource with several users: the output memory of a batch, or the temporary folder of
 // a model. The last user who releases it frees it. nil needs no release.
 type Shared struct {

@@ -45,3 +45,26 @@ func TestKeep(t *testing.T) {
 		freed = 0
 	}
 }
+
+// A view of a response owns nothing: it cannot be kept, and its release frees nothing and gives nothing back.
+func TestView(t *testing.T) {
+	t.Parallel()
+	var lends atomic.Bool
+	freed := 0
+	b := budget.New(1000)
+	account := b.Open(nil)
+	if !account.Take(100) {
+		t.Fatal("no room")
+	}
+	r := &Response{ID: "1", Outputs: []request.Tensor{{Data: make([]byte, 100)}}, memory: NewShared(func() { freed++ }), account: account, lends: &lends}
+	v := r.View([]request.Tensor{{Data: r.Outputs[0].Data[:60]}})
+	if _, _, ok := v.Keep(); ok || v.ID != "1" || len(v.Outputs[0].Data) != 60 || len(r.Outputs[0].Data) != 100 {
+		t.Errorf("the view is %+v, and kept: %v", v, ok)
+	}
+	if v.Release(); freed != 0 || b.Used() != 100 {
+		t.Errorf("%d freed by the view's release, %d bytes are charged, want none and 100", freed, b.Used())
+	}
+	if r.Release(); freed != 1 || b.Used() != 0 {
+		t.Errorf("%d freed, %d bytes are charged, want one and none", freed, b.Used())
+	}
+}
