@@ -20,7 +20,9 @@ import (
 	"tuner/engine/api"
 	"tuner/engine/enginetest"
 	"tuner/engine/fault"
+	"tuner/engine/sequence"
 	"tuner/model/modelconfig"
+	"tuner/model/modelconfig/configpb"
 )
 
 // checkEcho sends a request and checks the answer: the fake model repeats its inputs.
@@ -182,6 +184,71 @@ func TestStatisticsAcrossReloads(t *testing.T) {
 		t.Fatal(err)
 	}
 	check("loaded again", "", 1, 1)
+}
+
+// A reload that keeps the sessions keeps what the server adds to requests: inputs that are made of the shapes of
+// a batch's requests, and the check of what a control must tell.
+func TestReloadKeepsWhatIsAdded(t *testing.T) {
+	t.Parallel()
+	tensor := func(name string, dataType configpb.DataType, dims ...int64) modelconfig.Tensor {
+		return modelconfig.Tensor{Name: name, DataType: dataType, Dims: dims}
+	}
+	const integer = configpb.DataType_TYPE_INT32
+	for name, tc := range map[string]struct {
+		io      modelconfig.ModelIO
+		config  string
+		request engine.Request
+		want    string // an error, or the data of output N
+	}{
+		// The fake model returns its second input as N: one element in the only request.
+		"ragged": {
+			modelconfig.ModelIO{
+				Inputs:  []modelconfig.Tensor{tensor("X", integer, -1), tensor("COUNT", integer, -1)},
+				Outputs: []modelconfig.Tensor{tensor("Y", integer, -1, 1), tensor("N", integer, -1, 1)},
+			},
+			`max_batch_size: 4 input { name: "X" data_type: TYPE_INT32 dims: [ -1 ] allow_ragged_batch: true }
+			output [ { name: "Y" data_type: TYPE_INT32 dims: [ 1 ] }, { name: "N" data_type: TYPE_INT32 dims: [ 1 ] } ]
+			batch_input { kind: BATCH_ELEMENT_COUNT target_name: "COUNT" data_type: TYPE_INT32 source_input: "X" }`,
+			engine.Request{}, "\x01\x00\x00\x00",
+		},
+		"sequences": {
+			modelconfig.ModelIO{
+				Inputs:  []modelconfig.Tensor{tensor("X", integer, -1, 1), tensor("ID", configpb.DataType_TYPE_UINT64, -1, 1)},
+				Outputs: []modelconfig.Tensor{tensor("Y", integer, -1, 1)},
+			},
+			`max_batch_size: 4 input { name: "X" data_type: TYPE_INT32 dims: [ 1 ] } output { name: "Y" data_type: TYPE_INT32 dims: [ 1 ] }
+			sequence_batching { control_input { name: "ID" control { kind: CONTROL_SEQUENCE_CORRID data_type: TYPE_UINT64 } } }`,
+			engine.Request{Sequence: sequence.ID{Text: "a text"}, Start: true},
+			"[request id: <id_unknown>] sequence batching control 'ID' data-type is 'BYTES', but model 'm' expects 'UINT64'",
+		},
+	} {
+		b := &enginetest.Backend{IO: tc.io}
+		s, root := open(t, b, tc.config)
+		created := b.Created()
+		for when, comment := range []string{"", "# another text"} {
+			write(t, filepath.Join(root, "m", "config.pbtxt"), tc.config+"\n"+comment)
+			if err := s.Load(t.Context(), "m", engine.Override{}); err != nil {
+				t.Fatal(err)
+			}
+			r := tc.request
+			r.Model, r.Inputs = "m", []engine.Tensor{{Name: "X", DataType: integer, Shape: []int64{1, 1}, Data: []byte("data")}}
+			response, err := s.Infer(t.Context(), &r)
+			got := ""
+			if err != nil {
+				got = err.Error()
+			} else {
+				n, _ := byName(response, "N")
+				got = string(n.Data)
+				response.Release()
+			}
+			if got != tc.want {
+				t.Errorf("%s, after reload %d: got %q, want %q", name, when, got, tc.want)
+			}
+		}
+		if b.Created() != created {
+			t.Errorf("%s: the reloads made %d sessions", name, b.Created()-created)
+		}
+	}
 }
 
 // A changed model_warmup is run, although the sessions could have stayed.

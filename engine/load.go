@@ -13,7 +13,6 @@ import (
 	"tuner/engine/ensemble"
 	"tuner/engine/fault"
 	"tuner/engine/repository"
-	"tuner/engine/request"
 	"tuner/engine/served"
 	"tuner/engine/statistics"
 	"tuner/model/modelconfig"
@@ -274,7 +273,7 @@ func (s *Server) reuse(src *source, old *served.Model) (*served.Model, error) {
 	if err != nil || !modelconfig.SameButBatching(old.Config, c) {
 		return nil, err
 	}
-	return &served.Model{Name: src.Name, Namespace: src.namespace, Version: old.Version, Config: c, Signature: request.NewSignature(c), Stats: inherit(old, c), Pool: old.Pool, Labels: old.Labels}, nil
+	return old.With(c, inherit(old, c)), nil
 }
 
 // inherit makes the counters of a model of configuration c that replaces old. They are the same

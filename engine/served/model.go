@@ -37,6 +37,14 @@ type Model struct {
 	answers  *answers  // nil: none are cached
 }
 
+// With returns the model on the same sessions with another configuration, which differs in the batching alone,
+// and its counters. It has no cached answers yet.
+func (m *Model) With(c *modelconfig.Config, stats *statistics.Statistics) *Model {
+	out := *m
+	out.Config, out.Signature, out.Stats, out.answers = c, request.NewSignature(c), stats, nil
+	return &out
+}
+
 // job is a request on its way through the scheduler.
 type job struct {
 	model    *Model
