@@ -3,6 +3,8 @@ package engine_test
 import (
 	"context"
 	"log/slog"
+	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -106,4 +108,44 @@ func TestSequencesAreCounted(t *testing.T) {
 			t.Errorf("%d inferences and %d pending requests, want 3 and none", figures.Statistics.InferenceCount, figures.Pending)
 		}
 	})
+}
+
+// A reload with another max_batch_size changes the slots, so it ends the open sequences, and as many others
+// fit then. One with another text alone keeps both.
+func TestReloadOfSequencesWithOtherBatches(t *testing.T) {
+	t.Parallel()
+	b := sequences(0)
+	s, root := open(t, b, sequenceConfig)
+	send := func(id uint64, start bool) error {
+		response, err := s.Infer(t.Context(), &engine.Request{Model: "m", Sequence: sequence.ID{Number: id}, Start: start,
+			Inputs: []engine.Tensor{{Name: "X", DataType: configpb.DataType_TYPE_INT32, Shape: []int64{1, 1}, Data: []byte("data")}}})
+		if err == nil {
+			response.Release()
+		}
+		return err
+	}
+	if err := send(1, true); err != nil {
+		t.Fatal(err)
+	}
+	for _, tc := range []struct {
+		config  string
+		created int // sessions made so far
+		isOpen  bool
+	}{
+		{sequenceConfig + " # another text", 1, true},
+		{strings.Replace(sequenceConfig, "max_batch_size: 2", "max_batch_size: 3", 1), 2, false},
+	} {
+		write(t, filepath.Join(root, "m", "config.pbtxt"), tc.config)
+		if err := s.Load(t.Context(), "m", engine.Override{}); err != nil {
+			t.Fatal(err)
+		}
+		if err := send(1, false); b.Created() != tc.created || (err == nil) != tc.isOpen {
+			t.Errorf("%s: %d sessions were made, and the open sequence gets %v", tc.config, b.Created(), err)
+		}
+	}
+	for id := range uint64(3) { // two of them would leave the third in the backlog
+		if err := send(10+id, true); err != nil {
+			t.Error(err)
+		}
+	}
 }

@@ -5,8 +5,8 @@ func SameButBatching(a, b *Config) bool {
 	if (a.GetMaxBatchSize() > 0) != (b.GetMaxBatchSize() > 0) {
 		return false // shapes have another meaning then
 	}
-	if a.GetMaxBatchSize() != b.GetMaxBatchSize() && len(b.GetModelWarmup()) > 0 {
-		return false // a sample may be too large now
+	if a.GetMaxBatchSize() != b.GetMaxBatchSize() && (len(b.GetModelWarmup()) > 0 || b.GetSequenceBatching() != nil) {
+		return false // a sample may be too large now, and it is the number of slots for sequences
 	}
 	return Equal(withoutBatching(a), withoutBatching(b))
 }
