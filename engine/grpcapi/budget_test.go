@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"sync"
 	"testing"
 	"time"
 
@@ -343,4 +344,50 @@ func TestUnreadDescriptionsAreCharged(t *testing.T) {
 	until(t, b, "unread", func(used int64) bool { return used > calls*24<<10 })
 	_ = reader.Close()
 	until(t, b, "afterwards", nothing)
+}
+
+// The files of a load request are charged once until the load ends, whether they came compressed or not. What does
+// not fit is refused, and waits for no load.
+// Not parallel: compressors charge the front end that was made last.
+func TestLoadRequestsAreCharged(t *testing.T) {
+	const size = 6 << 20
+	for name, option := range map[string]grpc.CallOption{"plain": grpc.EmptyCallOption{}, "gzip": grpc.UseCompressor(grpcgzip.Name)} {
+		t.Run(name, func(t *testing.T) {
+			loading, finish := make(chan struct{}), make(chan struct{})
+			var once sync.Once
+			backend := &enginetest.Backend{FailLoad: func(c *modelconfig.Config) error {
+				if c.GetName() == "more" {
+					once.Do(func() { close(loading) })
+					<-finish
+				}
+				return nil
+			}}
+			b := budget.New(24 << 20) // one connection may hold two of 6 MiB, but for what its calls take
+			_, conn := serve(t, enginetest.Start(t, enginetest.Options{Backend: backend}), grpcapi.Options{Memory: b})
+			c := pb.NewGRPCInferenceServiceClient(conn)
+			load := func() error {
+				ctx, cancel := context.WithTimeout(t.Context(), patience)
+				defer cancel()
+				_, err := c.RepositoryModelLoad(ctx, &pb.RepositoryModelLoadRequest{ModelName: "more", Parameters: map[string]*pb.ModelRepositoryParameter{
+					"config":            {ParameterChoice: &pb.ModelRepositoryParameter_StringParam{StringParam: "{}"}},
+					"file:1/model.onnx": {ParameterChoice: &pb.ModelRepositoryParameter_BytesParam{BytesParam: make([]byte, size)}},
+				}}, option)
+				return err
+			}
+			first := make(chan error, 1)
+			go func() { first <- load() }()
+			<-loading
+			if used := b.Used(); used < size || used > size+64<<10 {
+				t.Errorf("%d bytes are charged for a file of %d", used, size)
+			}
+			if err := load(); status.Code(err) != codes.ResourceExhausted {
+				t.Errorf("a second load: %v", err)
+			}
+			close(finish)
+			if err := <-first; err != nil {
+				t.Errorf("the first load: %v", err)
+			}
+			until(t, b, "afterwards", nothing)
+		})
+	}
 }

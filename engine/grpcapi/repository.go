@@ -6,6 +6,7 @@ import (
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
 
 	"tuner/engine"
 	pb "tuner/engine/api/inferencepb"
@@ -31,6 +32,12 @@ func (s *service) RepositoryModelLoad(ctx context.Context, r *pb.RepositoryModel
 	if r.GetRepositoryName() != "" {
 		return nil, status.Error(codes.Unimplemented, "'repository_name' specification is not supported")
 	}
+	size := proto.Size(r)
+	c := clientOf(ctx)
+	if !c.decoded(streamOf(ctx), size) {
+		return nil, statusOf(fault.Full(c.memory()))
+	}
+	defer c.memory().Give(size)
 	o := engine.Override{Files: map[string][]byte{}}
 	for key, value := range r.GetParameters() {
 		if err := setOverride(&o, key, value); err != nil {
