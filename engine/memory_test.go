@@ -1,6 +1,9 @@
 package engine_test
 
 import (
+	"log/slog"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -8,7 +11,9 @@ import (
 	"tuner/engine/budget"
 	"tuner/engine/enginetest"
 	"tuner/engine/fault"
+	"tuner/engine/served"
 	"tuner/engine/statistics"
+	"tuner/engine/trace"
 	"tuner/model/modelconfig"
 	"tuner/model/modelconfig/configpb"
 )
@@ -85,6 +90,61 @@ func TestStringsAreCharged(t *testing.T) {
 		}
 		if b.Used() != 0 {
 			t.Errorf("%d bytes are charged at the end", b.Used())
+		}
+	}
+}
+
+// A request whose classes cannot be made leaves no outputs in its trace: their memory is another request's by
+// then.
+func TestTraceOfFailedClasses(t *testing.T) {
+	t.Parallel()
+	halves, _ := open(t, &enginetest.Backend{IO: modelconfig.ModelIO{
+		Inputs:  []modelconfig.Tensor{{Name: "X", DataType: configpb.DataType_TYPE_INT32, Dims: []int64{16}}},
+		Outputs: []modelconfig.Tensor{{Name: "Y", DataType: configpb.DataType_TYPE_FP16, Dims: []int64{16}}},
+	}}, "")
+	step, _ := openEnsembles(t, &enginetest.Backend{}, map[string]string{"p": part}, map[string]string{"e": ensembleConfig(8,
+		[]string{"INPUT0", "INPUT1"}, []string{"OUTPUT0", "OUTPUT1"}, wiring{"p", [2]string{"INPUT0", "INPUT1"}, [2]string{"OUTPUT0", "OUTPUT1"}})})
+	for name, tc := range map[string]struct {
+		server  *engine.Server
+		model   string
+		inputs  []engine.Tensor
+		output  string
+		classes uint32
+		memory  int64
+		code    fault.Code // of the error; 0: none
+		outputs int        // in the trace
+	}{
+		"without classes": {halves, "m", []engine.Tensor{tensor("X", 16)}, "Y", 0, 1 << 20, 0, 1},
+		"without a type":  {halves, "m", []engine.Tensor{tensor("X", 16)}, "Y", 2, 1 << 20, fault.InvalidArgument, 0},
+		// The step's outputs of 128 bytes fit once and not twice. They are in its own trace.
+		"without room": {step, "e", two(1, 2).Inputs, "OUTPUT0", 2, 2*served.StepBytes + 2*200, fault.Exhausted, 2},
+	} {
+		file := filepath.Join(t.TempDir(), "trace")
+		tracer := trace.New(trace.Config{Level: trace.LevelTensors, Rate: 1, Count: -1, File: file}, nil, slog.New(slog.DiscardHandler))
+		b := budget.New(tc.memory)
+		r := &engine.Request{Model: tc.model, Inputs: tc.inputs, Memory: b.Open(nil), Trace: tracer.Sample(tc.model, nil)}
+		r.AddOutput([]byte(tc.output))
+		r.Classify(tc.classes)
+		if tc.model == "e" {
+			r.AddOutput([]byte("OUTPUT1"))
+		}
+		response, err := tc.server.Infer(t.Context(), r)
+		if err == nil {
+			response.Release()
+		}
+		if (err == nil) != (tc.code == 0) || err != nil && fault.CodeOf(err) != tc.code {
+			t.Errorf("%s: got %v", name, err)
+		}
+		r.Trace.End()
+		if err := tracer.Close(t.Context()); err != nil {
+			t.Error(err)
+		}
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n := strings.Count(string(text), "TENSOR_BACKEND_OUTPUT"); n != tc.outputs || b.Used() != 0 {
+			t.Errorf("%s: the trace has %d outputs, want %d; %d bytes stay charged:\n%s", name, n, tc.outputs, b.Used(), text)
 		}
 	}
 }

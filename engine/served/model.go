@@ -151,17 +151,23 @@ func (j *job) classify() {
 	r := j.response
 	if r.IsComposed { // so far its outputs are charged to the steps alone
 		if !j.request.Memory.Take(request.DataBytes(r.Outputs)) {
-			j.err = fault.Full(j.request.Memory)
-			r.Release()
+			j.withdraw(fault.Full(j.request.Memory))
 			return
 		}
 		r.account = j.request.Memory
 	}
 	r.lends = nil // the outputs that the classes replace are kept as well
-	r.Outputs, j.err = classification.Replace(r.Outputs, j.request, j.model.Signature.MaxBatch > 0, j.model.Labels)
-	if j.err != nil {
-		r.Release()
+	var err error
+	r.Outputs, err = classification.Replace(r.Outputs, j.request, j.model.Signature.MaxBatch > 0, j.model.Labels)
+	if err != nil {
+		j.withdraw(err)
 	}
+}
+
+// withdraw releases the response of a request that has failed after all. Nobody may see it any more.
+func (j *job) withdraw(err error) {
+	j.response.Release()
+	j.response, j.err = nil, err
 }
 
 // refusal returns the error for a request that the scheduler did not accept. As in Triton
