@@ -206,6 +206,7 @@ func (b *reader) deflate(c coding, answer []byte, x *inference) (out []byte, cha
 	}
 	w := pool.Get().(compressor)
 	defer pool.Put(w)
+	defer w.Reset(io.Discard) // p has the answer
 	w.Reset(p)
 	if _, err = w.Write(answer); err == nil {
 		err = w.Close()
