@@ -2,6 +2,7 @@ package engine_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -218,6 +219,43 @@ func TestFailedUpload(t *testing.T) {
 	if err := checkEcho(t.Context(), s, 1, 3); err != nil {
 		t.Error(err)
 	}
+}
+
+// An ensemble that leaves service with its model, while an upload in its place hangs, stays away when the upload
+// fails. It comes back with its model.
+func TestFailedUploadOfAnEnsembleThatWasDropped(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		release := make(chan struct{})
+		b := &enginetest.Backend{FailLoad: func(c *modelconfig.Config) error {
+			if c.GetMaxBatchSize() != hanging {
+				return nil
+			}
+			<-release
+			return errors.New("broken")
+		}}
+		root := t.TempDir()
+		enginetest.WriteModel(t, root, "m", "max_batch_size: 4 instance_group { count: 1 kind: KIND_CPU }")
+		enginetest.WriteModel(t, root, "e", crossed(4, "m", "m"))
+		s := server(t, b, engine.Options{Repositories: []string{root}, Explicit: true, LoadModels: []string{"*"}, ExitOnError: true, Timer: scheduler.GoTimer})
+		defer s.Close()
+		upload := begin(t, s, "e", engine.Override{Config: fmt.Sprintf(`{"max_batch_size":%d}`, hanging), Files: map[string][]byte{"1/model.onnx": {1}, "2/model.onnx": {1}}})
+		if err := s.Unload("m"); err != nil {
+			t.Fatal(err)
+		}
+		close(release)
+		if err := <-upload; err == nil || !strings.Contains(err.Error(), "broken") {
+			t.Errorf("the upload: %v", err)
+		}
+		synctest.Wait()
+		if index, err := s.Index(true); err != nil || len(index) > 0 {
+			t.Errorf("ready: %v, %v; want no model", index, err)
+		}
+		if err := s.Load(t.Context(), "m", engine.Override{}); err != nil {
+			t.Fatal(err)
+		}
+		infer(t, s, two(1, 2))
+	})
 }
 
 // The memory of a server does not grow with models that come and go.

@@ -370,8 +370,8 @@ func (s *Server) loadError(ctx context.Context, a *attempt, versions map[int64]*
 }
 
 // record writes the result of a load for each version to the index. If the request brought the
-// files, they are gone now, so that the earlier state stays. If the load was given up, the state
-// was written then.
+// files, they are gone now, so that the earlier state comes back where the load has announced itself. Other
+// versions may have left service meanwhile. If the load was given up, the state was written then.
 func (s *Server) record(ctx context.Context, a *attempt, versions map[int64]*version) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -380,7 +380,16 @@ func (s *Server) record(ctx context.Context, a *attempt, versions map[int64]*ver
 	case ctx.Err() != nil:
 		return
 	case a.isUpload:
-		e.versions = a.before
+		for n, v := range e.versions {
+			if v.state != api.StateLoading {
+				continue
+			}
+			if was := a.before[n]; was != nil {
+				e.versions[n] = was
+			} else {
+				delete(e.versions, n)
+			}
+		}
 		return
 	}
 	e.hollow = len(versions) == 0 && len(e.versions) == 0
