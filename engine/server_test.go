@@ -276,6 +276,55 @@ func TestLoadOfAnUnchangedModelDoesNothing(t *testing.T) {
 	load(3)
 }
 
+// A plain load finds what has changed beside the folders of versions, and makes new sessions for it: a warm-up
+// may use it, and instances read it. The configuration does not count there.
+func TestChangedFilesBesideTheVersions(t *testing.T) {
+	t.Parallel()
+	root := t.TempDir()
+	config := strings.Replace(enginetest.FakeConfig(4), `"OUTPUT0"`, `"OUTPUT0" label_filename: "labels.txt"`, 1)
+	enginetest.WriteModel(t, root, "fake", config)
+	in := func(parts ...string) string { return filepath.Join(append([]string{root, "fake"}, parts...)...) }
+	write(t, in("labels.txt"), "old")
+	b := &enginetest.Backend{}
+	s := server(t, b, engine.Options{Repositories: []string{root}, ExitOnError: true})
+	for i, step := range []struct {
+		name    string
+		act     func()
+		label   string
+		created int // sessions made so far
+	}{
+		{"nothing", func() {}, "old", 1},
+		{"labels", func() { write(t, in("labels.txt"), "new one") }, "new one", 2},
+		{"the configuration", func() { write(t, in("config.pbtxt"), config+"# a comment") }, "new one", 2},
+		{"another configuration", func() { write(t, in("configs", "h100.pbtxt"), config) }, "new one", 2},
+		{"a state", func() { write(t, in("initial_state", "h"), "data") }, "new one", 3},
+		{"a file that is removed", func() {
+			if err := os.Remove(in("initial_state", "h")); err != nil {
+				t.Fatal(err)
+			}
+		}, "new one", 4},
+		{"nothing again", func() {}, "new one", 4},
+	} {
+		step.act()
+		if err := s.Refresh(t.Context(), "fake"); err != nil {
+			t.Fatal(err)
+		}
+		r := request(1)
+		r.Model, r.Inputs[0].Data[0] = "fake", 1 // the highest element is the first one
+		r.AddOutput([]byte("OUTPUT0"))
+		r.Classify(1)
+		response, err := s.Infer(t.Context(), r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		// the text stands behind its length
+		if got, want := string(response.Outputs[0].Data[4:]), "1:0:"+step.label; got != want || b.Created() != step.created {
+			t.Errorf("step %d, %s: the class is %q, want %q; %d sessions were made, want %d", i, step.name, got, want, b.Created(), step.created)
+		}
+		response.Release()
+	}
+}
+
 // A link without a target, which editors make to lock a file, does not hide that the model has
 // changed.
 func TestChangedModelBesideALinkToNothing(t *testing.T) {

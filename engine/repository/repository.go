@@ -235,7 +235,9 @@ func (s *Model) contain(path string) error {
 	return nil
 }
 
-// Stamp identifies the content of a version folder by the name, size and time of each file in it.
+// Stamp identifies what a version is made of by the name, size and time of each file: in its folder, and beside
+// the folders of all versions, such as labels. As in Triton (ModelTimestamp::IsModelVersionModified), the
+// configuration does not count.
 func (s *Model) Stamp(version int64) (string, error) {
 	var b strings.Builder
 	dir := filepath.Join(s.Dir, strconv.FormatInt(version, 10))
@@ -257,7 +259,11 @@ func (s *Model) Stamp(version int64) (string, error) {
 		}
 		return nil
 	})
-	return b.String(), err
+	if err != nil {
+		return "", err
+	}
+	beside, err := s.beside()
+	return b.String() + beside, err
 }
 
 // List lists the models of the repositories, in order. A model in several of them is listed

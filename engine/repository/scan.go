@@ -9,6 +9,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"syscall"
 )
 
@@ -29,7 +31,33 @@ func Fingerprint(root, name string) (string, error) {
 	return hex.EncodeToString(h.Sum(nil)), nil
 }
 
-// look is one at a model's folder.
+// beside is a Fingerprint without the folders of versions and the configurations.
+func (s *Model) beside() (string, error) {
+	entries, err := os.ReadDir(s.Dir)
+	if err != nil {
+		return "", fmt.Errorf("cannot look at the files of model %q: %w", s.Name, err)
+	}
+	h := sha256.New()
+	l := look{to: h, seen: map[string]bool{}}
+	for _, e := range entries {
+		if name := e.Name(); name == "config.pbtxt" || name == "configs" ||
+			slices.ContainsFunc(s.Versions, func(v int64) bool { return strconv.FormatInt(v, 10) == name }) {
+			continue
+		}
+		path := filepath.Join(s.Dir, e.Name())
+		if !e.IsDir() {
+			err = l.file(path, e)
+		} else if err = l.folder(path); err != nil {
+			err = l.without(path, err)
+		}
+		if err != nil {
+			return "", fmt.Errorf("cannot look at the files of model %q: %w", s.Name, err)
+		}
+	}
+	return hex.EncodeToString(h.Sum(nil)), nil
+}
+
+// look is one at a model's folder, or at parts of it.
 type look struct {
 	to      io.Writer
 	seen    map[string]bool // folders, without links: each is described once, however many links lead to it
