@@ -125,8 +125,8 @@ func (s Setup) arrivalsText() string {
 }
 
 // After merges a new baseline with the one that it replaces. For the same machine and load it keeps
-// the noise between jobs. For the same model and method it also keeps the jobs, at most ten. For
-// another machine or load it returns s.
+// the noise between jobs. For the same model, requests and method it also keeps the jobs, at most
+// ten. For another machine or load it returns s.
 func (s Saved) After(old Saved) Saved {
 	if s.Fingerprint != old.Fingerprint || s.Load != old.Load || s.Arrivals != old.Arrivals {
 		return s
@@ -146,10 +146,11 @@ func (s Saved) After(old Saved) Saved {
 	return s
 }
 
-// isOf reports whether two baselines of a machine and a load have the same model and method.
+// isOf reports whether two baselines of a machine and a load have the same model, requests and
+// method.
 func (s Saved) isOf(old Saved) bool {
 	return s.Model == old.Model && s.Config == old.Config && s.Runtime == old.Runtime && s.Engine == old.Engine && s.Tool == old.Tool &&
-		sameShapes(s.Shapes, old.Shapes) && s.Settled == old.Settled
+		sameShapes(s.Shapes, old.Shapes) && s.Data == old.Data && s.Mix == old.Mix && s.Window == old.Window && s.Settled == old.Settled
 }
 
 // centers returns the middles of a metric's logarithms in the jobs that have it.

@@ -258,11 +258,20 @@ func TestReferencesWarn(t *testing.T) {
 	if _, notes, err := noisy.References("base.json", s); err != nil || len(notes) != 0 {
 		t.Errorf("a quiet machine: %q, %v", notes, err)
 	}
-	// Jobs that were measured differently are not merged.
-	paused := newSaved(t, s, 200, 200, 200)
-	paused.Settled = false
-	if both := newSaved(t, s, 200, 200, 200).After(paused); len(both.Jobs) != 1 {
-		t.Errorf("%d jobs with and without pauses were joined", len(both.Jobs))
+	// Jobs of other requests, and those that were measured differently, are not merged.
+	for name, change := range map[string]func(*Saved){
+		"with pauses":     func(s *Saved) { s.Settled = false },
+		"other windows":   func(s *Saved) { s.Window = 2 },
+		"other data":      func(s *Saved) { s.Data = "d" },
+		"a mix of shapes": func(s *Saved) { s.Mix = "m" },
+		"other shapes":    func(s *Saved) { s.Shapes = map[string][]int64{"x": {3}} },
+	} {
+		old := newSaved(t, s, 300, 300, 300)
+		change(&old)
+		both := newSaved(t, s, 200, 200, 200).After(old)
+		if r, _, _ := both.Reference(measure.Throughput); len(both.Jobs) != 1 || math.Abs(r.Log-math.Log(200)) > 1e-9 {
+			t.Errorf("%s: %d jobs were joined, with %.1f infer/s", name, len(both.Jobs), math.Exp(r.Log))
+		}
 	}
 	if beside := newSetup(t, "baseline: simple.onnx\ncandidate: simple.onnx"); newSaved(t, beside, 200).Settled {
 		t.Error("windows in turn with a baseline are taken for settled")
