@@ -117,8 +117,7 @@ func (g Gate) Run(ctx context.Context) (Outcome, error) {
 	r.outcome.Verdict = decide.Inconclusive
 	for n := 0; n < r.most; n++ {
 		if n > 0 && r.outcome.Elapsed+r.pairTime() > g.Budget {
-			r.inconclusive(fmt.Sprintf("the budget of %v is used after %s", g.Budget, pairsText(n)))
-			return r.end(), nil
+			return r.unproven(fmt.Sprintf("the budget of %v is used after %s", g.Budget, pairsText(n))), nil
 		}
 		pair, err := r.boundedPair(ctx, n)
 		r.outcome.Elapsed = g.Now().Sub(r.begin)
@@ -128,8 +127,7 @@ func (g Gate) Run(ctx context.Context) (Outcome, error) {
 			r.inconclusive("interrupted after " + pairsText(n))
 			return r.end(), nil
 		case errors.Is(err, errOverdue):
-			r.inconclusive(fmt.Sprintf("the budget of %v is used after %s", g.Budget, pairsText(n)))
-			return r.end(), nil
+			return r.unproven(fmt.Sprintf("the budget of %v is used after %s", g.Budget, pairsText(n))), nil
 		case err != nil:
 			return r.outcome, err
 		}
@@ -137,12 +135,18 @@ func (g Gate) Run(ctx context.Context) (Outcome, error) {
 			return r.end(), nil
 		}
 	}
-	if len(g.Criteria) == 0 {
-		r.outcome.Verdict = decide.Pass // nothing to judge
-		return r.end(), nil
+	return r.unproven("nothing is proven after " + pairsText(len(r.outcome.Pairs))), nil
+}
+
+// unproven ends a gate whose criteria have no verdict. Without criteria there is nothing to judge, so a gate passes
+// if its pairs are a baseline.
+func (r *run) unproven(why string) Outcome {
+	if len(r.Criteria) == 0 && r.outcome.Unfit() == "" {
+		r.outcome.Verdict = decide.Pass
+	} else {
+		r.inconclusive(why)
 	}
-	r.inconclusive("nothing is proven after " + pairsText(len(r.outcome.Pairs)))
-	return r.end(), nil
+	return r.end()
 }
 
 // boundedPair is pair within the remaining budget, from the second pair on.

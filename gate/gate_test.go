@@ -399,6 +399,26 @@ func TestMeasuringForABaseline(t *testing.T) {
 	if o := c.run(t); o.Verdict != decide.Inconclusive || o.Reasons[0] != "the budget of 30s is enough for 3 pairs of 8s, but a baseline needs at least 5" || o.Needed.Time != 80*time.Second {
 		t.Errorf("little time: %s, %q, %+v needed", o.Verdict, o.Reasons, o.Needed)
 	}
+	// Seven pairs of 8 s fit into 60 s. If they take 9.2 s from the third on, the budget is used after six. If one
+	// hangs, it is used after those before it. Five are enough for a baseline.
+	for _, tt := range []struct {
+		from  int           // number of a window, from 0; a pair has twelve
+		by    time.Duration // it and all later ones take so much longer
+		pairs int
+		want  decide.Verdict
+	}{{24, 100 * time.Millisecond, 6, decide.Pass}, {60, 100 * time.Second, 5, decide.Pass}, {48, 100 * time.Second, 4, decide.Inconclusive}} {
+		c := newContest()
+		c.Gate.Baseline, c.Budget = nil, time.Minute
+		c.candidate.stop = func() {
+			if c.candidate.windows >= tt.from {
+				time.Sleep(tt.by)
+			}
+		}
+		o := c.run(t)
+		if isPass := tt.want == decide.Pass; o.Verdict != tt.want || len(o.Pairs) != tt.pairs || (o.Unfit() == "") != isPass || (len(o.Reasons) == 0) != isPass {
+			t.Errorf("slow from window %d: %s after %d pairs, %q, unfit as a baseline: %q", tt.from, o.Verdict, len(o.Pairs), o.Reasons, o.Unfit())
+		}
+	}
 	c = newRace(0, 190)
 	if o := c.run(t); o.Verdict != decide.Inconclusive || !o.Backlog {
 		t.Errorf("a rate that is too high: %s, %q", o.Verdict, o.Reasons)
