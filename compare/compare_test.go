@@ -137,6 +137,43 @@ func TestWithheldTimeIsCorrected(t *testing.T) {
 	}
 }
 
+// At a request rate the schedule decides how much is answered, whatever others took. Latencies grow all
+// the same. Of several models each has a load of its own.
+func TestThroughputAtARateIsNotCorrected(t *testing.T) {
+	t.Parallel()
+	mixed, err := measure.NewMix(measure.Part{Model: "encoder", RequestRate: 50, BatchSize: 1}, measure.Part{Model: "ranker", Concurrency: 4, BatchSize: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	open, err := measure.NewMix(measure.Part{Model: "encoder", RequestRate: 50, BatchSize: 1}, measure.Part{Model: "ranker", RequestRate: 9, BatchSize: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		metric      measure.Metric
+		load        measure.Load
+		isCorrected bool
+	}{
+		{measure.Throughput, measure.Load{RequestRate: 100, BatchSize: 1}, false},
+		{measure.Throughput, measure.Load{Concurrency: 8, BatchSize: 1}, true},
+		{measure.LatencyP99, measure.Load{RequestRate: 100, BatchSize: 1}, true},
+		{"encoder.throughput", measure.Load{Scale: 2, Mix: mixed}, false},
+		{"ranker.throughput", measure.Load{Scale: 2, Mix: mixed}, true},
+		{measure.Throughput, measure.Load{Scale: 2, Mix: mixed}, true},
+		{measure.Throughput, measure.Load{Scale: 2, Mix: open}, false},
+	} {
+		a, b := run("a", 0.01, 100), run("b", 0.01, 100)
+		for _, r := range []Run{a, b} {
+			r.Configurations[0].Points[0] = Point{Load: tt.load, Values: map[measure.Metric]Figure{tt.metric: {100, 99, 101}}}
+		}
+		b.withheld = newWithheld(0.1, -1, 0.1)
+		c := Of([]Run{a, b}, 0.001).Pairs[0].Changes[0]
+		if isMoved := math.Abs(c.Change.Value) > 1e-9; isMoved != tt.isCorrected {
+			t.Errorf("%s at %s: %+v", tt.metric, tt.load, *c.Change)
+		}
+	}
+}
+
 // The order of configurations in a file is that of its ranking, and does not matter for a change.
 func TestOrderDoesNotMatter(t *testing.T) {
 	t.Parallel()

@@ -34,14 +34,14 @@ func newWithheld(share, slope, deviation float64) withheld {
 	return withheld{-math.Log1p(-min(share, 0.99)), slope, deviation}
 }
 
-// correction returns what to add to the logarithm of B over A so that both had lost as much CPU
-// time, and its variance. Only rates and client latencies are corrected.
-func correction(metric measure.Metric, a, b withheld) (add, variance float64) {
+// correction returns what to add to the logarithm of B over A under a load so that both had lost as much
+// CPU time, and its variance. Only rates and client latencies are corrected.
+func correction(metric measure.Metric, load measure.Load, a, b withheld) (add, variance float64) {
 	difference := b.taken - a.taken
 	info, _ := metric.Info()
 	_, isPercentile := metric.Quantile()
 	isLatency := metric == measure.LatencyAvg || isPercentile
-	if difference == 0 || !isLatency && info.Unit != measure.InferPerSecond {
+	if difference == 0 || isScheduled(metric, load) || !isLatency && info.Unit != measure.InferPerSecond {
 		return 0, 0
 	}
 	slope, deviation := expectedSlope, slopeDoubt
@@ -56,6 +56,19 @@ func correction(metric measure.Metric, a, b withheld) (add, variance float64) {
 		slope, deviation = b.slope, b.deviation
 	}
 	return -slope * difference, deviation * deviation * difference * difference
+}
+
+// isScheduled reports whether the schedule decides a metric, whatever others take: it is the throughput at a request
+// rate. The sum over several models is decided if each of them has a rate.
+func isScheduled(metric measure.Metric, load measure.Load) bool {
+	model, of := metric.Split()
+	if of != measure.Throughput {
+		return false
+	}
+	if parts := load.Mix.Parts(); model == "" && len(parts) > 0 {
+		return !slices.ContainsFunc(parts, func(p measure.Part) bool { return p.RequestRate == 0 })
+	}
+	return load.Of(model).RequestRate > 0
 }
 
 // logOf returns the logarithm of a figure and its variance. It returns false without an interval. The
@@ -161,7 +174,7 @@ func changes(a, b Run, configA, configB Configuration, spread float64) (list []C
 		for _, metric := range metricsOf(one, other) {
 			change := Change{Configuration: configA.Name, Other: configB.Name, Key: configA.Key, Server: one.Server, Load: one.Load, Metric: metric,
 				A: one.Values[metric], B: other.Values[metric]}
-			add, doubt := correction(metric, a.withheld, b.withheld)
+			add, doubt := correction(metric, one.Load, a.withheld, b.withheld)
 			info, _ := metric.Info()
 			change.judge(2*spread*spread+doubt, add, info.HigherBetter)
 			list = append(list, change)

@@ -186,7 +186,8 @@ func notes(a, b Run, p Pair, spread float64) []string {
 		list = append(list, "The requests differ, so the changes are theirs too.")
 	}
 	if a.withheld.taken != b.withheld.taken {
-		list = append(list, fmt.Sprintf("Others took %.1f %% of the CPU time in %s and %.1f %% in %s. Rates and latencies are compared at an equal share.",
+		list = append(list, fmt.Sprintf("Others took %.1f %% of the CPU time in %s and %.1f %% in %s. Rates and latencies are compared at an equal share, "+
+			"but for the throughput at a request rate.",
 			-100*math.Expm1(-a.withheld.taken), a.Name, -100*math.Expm1(-b.withheld.taken), b.Name))
 	}
 	return list
