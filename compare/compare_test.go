@@ -159,6 +159,7 @@ func TestThroughputAtARateIsNotCorrected(t *testing.T) {
 		{measure.LatencyP99, measure.Load{RequestRate: 100, BatchSize: 1}, true},
 		{"encoder.throughput", measure.Load{Scale: 2, Mix: mixed}, false},
 		{"ranker.throughput", measure.Load{Scale: 2, Mix: mixed}, true},
+		{"encoder.latency_avg", measure.Load{Scale: 2, Mix: mixed}, true},
 		{measure.Throughput, measure.Load{Scale: 2, Mix: mixed}, true},
 		{measure.Throughput, measure.Load{Scale: 2, Mix: open}, false},
 	} {

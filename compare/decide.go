@@ -40,7 +40,8 @@ func correction(metric measure.Metric, load measure.Load, a, b withheld) (add, v
 	difference := b.taken - a.taken
 	info, _ := metric.Info()
 	_, isPercentile := metric.Quantile()
-	isLatency := metric == measure.LatencyAvg || isPercentile
+	_, of := metric.Split()
+	isLatency := of == measure.LatencyAvg || isPercentile
 	if difference == 0 || isScheduled(metric, load) || !isLatency && info.Unit != measure.InferPerSecond {
 		return 0, 0
 	}
