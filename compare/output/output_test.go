@@ -1,7 +1,9 @@
 package output
 
 import (
+	"errors"
 	"io"
+	"regexp"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -65,6 +67,42 @@ func TestCommonChangeIsSaid(t *testing.T) {
 		}
 		if text := strings.Join(strings.Fields(b.String()), " "); !strings.Contains(text, "one common change of −20.0 %") {
 			t.Errorf("%s: %s", name, text)
+		}
+	}
+}
+
+// The load of several models is a scale. benchstat gets a line for each model, from figures of a campaign and from
+// the pairs of a gate.
+func TestSeveralModels(t *testing.T) {
+	t.Parallel()
+	for path, want := range map[string][]string{
+		"../../report/testdata/two.json": {
+			`config_3 +3 × +18\.7 ms`,
+			`/scale=3/model=encoder 1 1\.66131e\+07 ns/op 180 infer/s 1\.647e\+07 p50-ns 1\.86794e\+07 p99-ns\n`,
+			`/scale=1\.5/model=ranker 1 `,
+		},
+		"../../gate/output/testdata/several.gate.json": {
+			`candidate +1 × +52\.9 ms`,
+			`\nBenchmarkCompare/config=candidate/scale=1/model=encoder 1 5\.29367e\+07 p99-ns\n`,
+			`\nBenchmarkCompare/config=baseline/scale=1/model=ranker 1 900 infer/s\n`,
+		},
+	} {
+		run, err := compare.Read(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := compare.Of([]compare.Run{run, run}, measure.AssumedSpread)
+		var b strings.Builder
+		if err := errors.Join(WriteText(&b, c), WriteBenchstat(&b, c)); err != nil {
+			t.Fatal(err)
+		}
+		for _, pattern := range want {
+			if !regexp.MustCompile(pattern).MatchString(b.String()) {
+				t.Errorf("%s: nothing matches %s in\n%s", path, pattern, b.String())
+			}
+		}
+		if regexp.MustCompile(` 0/s|/rate=`).MatchString(b.String()) {
+			t.Errorf("%s: a scale is told as a rate:\n%s", path, b.String())
 		}
 	}
 }

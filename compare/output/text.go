@@ -45,7 +45,7 @@ func WriteText(w io.Writer, c compare.Comparison) error {
 }
 
 // mostName bounds a configuration's name in the table, so that the table fits the width: beside it
-// stand a load of 6 letters, two figures of 14, a change of 23, and 8 spaces.
+// stand a load of 7 letters, two figures of 14, a change of 23, and 8 spaces.
 const mostName = 14
 
 func writeTable(b *strings.Builder, p compare.Pair, t table) error {

@@ -65,8 +65,11 @@ func nameOf(c compare.Change) string {
 
 func loadOf(c compare.Change) string { return loadText(c.Load) }
 
-// loadText is short: "8" for a concurrency, "200/s" for a rate, "8 b4" with a client batch of 4.
+// loadText is short: "8" for a concurrency, "200/s" for a rate, "8 b4" with a client batch of 4, "1.5 ×" for a scale.
 func loadText(l measure.Load) string {
+	if l.Scale > 0 {
+		return factor(l.Scale)
+	}
 	text := fmt.Sprintf("%d", l.Concurrency)
 	if l.Concurrency == 0 {
 		text = fmt.Sprintf("%g/s", l.RequestRate)
