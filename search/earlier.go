@@ -26,8 +26,7 @@ func (s Space) Adopt(c Candidate) (Candidate, bool) {
 	}
 	for _, setting := range c.settings {
 		isKnob := slices.ContainsFunc(s.Knobs, func(k Knob) bool { return k.Name == setting.Knob })
-		base, known := s.Facts.base(setting.Knob)
-		if !isKnob && (!known || base != setting.Value || isUnlikeDefault(c, setting.Knob)) {
+		if !isKnob && !s.IsAsDefault(c, setting) {
 			return Candidate{}, false
 		}
 	}

@@ -18,24 +18,24 @@ import (
 func (s Space) FirstStage(c Candidate) Candidate {
 	var kept []Setting
 	for _, setting := range c.settings {
-		base, known := s.base(setting.Knob)
-		if isFirstStage(setting.Knob) && (!known || base != setting.Value || isUnlikeDefault(c, setting.Knob)) {
+		if isFirstStage(setting.Knob) && !s.IsAsDefault(c, setting) {
 			kept = append(kept, setting)
 		}
 	}
 	return Candidate{kept}
 }
 
+// IsAsDefault reports whether c is the same configuration without one of its settings, since that has the default's
+// value.
+func (s Space) IsAsDefault(c Candidate, setting Setting) bool {
+	base, known := s.base(setting.Knob)
+	return known && base == setting.Value && !isUnlikeDefault(c, setting.Knob)
+}
+
 // InFirstStage reports whether c has the default's instances and batching. It is true for the
 // default.
 func (s Space) InFirstStage(c Candidate) bool {
-	for _, setting := range c.settings {
-		base, known := s.base(setting.Knob)
-		if !isFirstStage(setting.Knob) && (!known || base != setting.Value) {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(c.settings, func(setting Setting) bool { return !isFirstStage(setting.Knob) && !s.IsAsDefault(c, setting) })
 }
 
 // Has reports whether a candidate lies in the space. The space must list the value of each of its
