@@ -7,7 +7,10 @@
 // nothing.
 package compare
 
-import "tuner/measure"
+import (
+	"tuner/measure"
+	"tuner/search"
+)
 
 // Format is the version of the JSON form. It grows when a field changes its meaning or disappears.
 const Format = 1
@@ -47,6 +50,7 @@ type Run struct {
 
 	shown    []measure.Metric // metrics of the run's goal
 	several  bool             // it is of several models
+	space    search.Space     // of a campaign: it knows the knobs' values in the default
 	withheld withheld
 }
 
@@ -58,10 +62,11 @@ type Configuration struct {
 	Config      string  `json:"config,omitempty"` // text of config.pbtxt; absent where unknown
 	Points      []Point `json:"points"`           // its figures, by load
 
-	tied   []string          // names of configurations that are as good
-	misses []string          // constraints that it misses at its best load
-	gain   *measure.Estimate // factor over the default, at the best load
-	best   measure.Load      // the best load; zero if it is unknown
+	settings search.Candidate  // none for the default, and where the key is a name
+	tied     []string          // names of configurations that are as good
+	misses   []string          // constraints that it misses at its best load
+	gain     *measure.Estimate // factor over the default, at the best load
+	best     measure.Load      // the best load; zero if it is unknown
 	// the figures at the best load were confirmed, so that its search has come to an end
 	isConfirmed bool
 }

@@ -9,9 +9,6 @@ import (
 	"tuner/measure/stats"
 )
 
-// defaultKey is the key of the default configuration.
-const defaultKey = "default"
-
 // What a campaign expects of CPU time that others take, before it has learned: all of it is lost,
 // with a standard deviation of a half (docs/design/measurement.md, "What others withheld").
 const (
@@ -119,6 +116,7 @@ func directionOf(change *Figure, higherBetter bool) Direction {
 // Of compares the first run with each of the others. spread is the standard deviation of a metric's
 // logarithm between two runs of one server on one machine (measure.AssumedSpread).
 func Of(runs []Run, spread float64) Comparison {
+	runs = keyed(runs)
 	c := Comparison{Format: Format, Runs: runs, Spread: spread, Pairs: []Pair{}}
 	for _, b := range runs[1:] {
 		c.Pairs = append(c.Pairs, pairOf(runs[0], b, spread))

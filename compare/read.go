@@ -162,6 +162,9 @@ func readCampaign(path string, text []byte) (Run, error) {
 		run.withheld = newWithheld(w.Mean, w.Slope, w.Deviation)
 	}
 	for _, c := range r.Configurations {
+		if c.Default && r.Recorded == "" {
+			run.space = spaceOf(c)
+		}
 		run.Configurations = append(run.Configurations, configurationOf(c, r.Recorded != ""))
 	}
 	return run, nil
@@ -170,12 +173,14 @@ func readCampaign(path string, text []byte) (Run, error) {
 // configurationOf converts a configuration. Those of other programs have no settings, so their
 // names name them.
 func configurationOf(c result.Configuration, isForeign bool) Configuration {
-	one := Configuration{Name: c.Name, Key: c.Settings.Key(), Description: c.Settings.Describe(), Config: c.Config, Points: []Point{}, tied: c.TiedWith}
+	one := Configuration{Name: c.Name, Key: keyOf(c.Settings), Description: c.Settings.Describe(), Config: c.Config, Points: []Point{}, tied: c.TiedWith}
 	switch {
 	case c.Default:
 		one.Key, one.Description = defaultKey, "default"
 	case isForeign:
 		one.Key, one.Description = c.Name, c.Name
+	default:
+		one.settings = c.Settings
 	}
 	if c.Gain != nil {
 		gain := c.Gain.Measured()
@@ -286,10 +291,7 @@ func addSamples(run *Run, dir string) error {
 		return fmt.Errorf("cannot read the journal in %q: %w", dir, err)
 	}
 	for _, e := range c.Events {
-		key := e.Trial.Candidate.Key()
-		if e.Trial.Candidate.IsDefault() {
-			key = defaultKey
-		}
+		key := keyOf(e.Trial.Candidate)
 		i := slices.IndexFunc(run.Configurations, func(c Configuration) bool { return c.Key == key })
 		if i < 0 || e.Measurement.Failure != nil {
 			continue

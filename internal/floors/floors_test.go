@@ -46,7 +46,7 @@ var allowed = map[string][]string{
 	"fleet/output":        {"fleet/results", "internal/terminal", "internal/webpage"},                   // a ranking in, text and a page out
 	"fleet/results":       {"fleet", "fleet/record", "analyze", "measure", "measure/stats", "search", "search/posterior", "search/verdict", "profile/journal"},
 	"gate":                {"measure/arrivals", "spec", "profile", "runner", "model/modelrepo", "model/modelconfig", "measure", "measure/stats", "internal/hostinfo", "runner/meter"},
-	"compare":             {"analyze", "measure", "measure/stats", "model/modelconfig", "profile/campaign", "report/result", "internal/durable"},                                     // results in, what changed out
+	"compare":             {"analyze", "measure", "measure/stats", "model/modelconfig", "profile/campaign", "report/result", "search", "spec/knobs", "internal/durable"},             // results in, what changed out
 	"capacity":            {"internal/parallel", "measure", "report/result", "search/queuesim"},                                                                                      // figures in, a plan out
 	"capacity/adaptation": {"adaptive", "capacity", "capacity/replica", "capacity/traffic", "internal/parallel", "measure", "model/modelconfig", "report/result", "search/queuesim"}, // figures and a traffic in, the table of adaptive serving out
 	"adaptive":            {},                                                                                                                                                        // a table and counts in, a configuration out: it loads nothing
