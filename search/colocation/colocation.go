@@ -156,7 +156,8 @@ type Search struct {
 type sharedCell struct {
 	options     []int
 	margins     []margin
-	isSimulated bool // with all models together
+	alone       float64 // ln of the scale up to which each model alone keeps its limits; of the lowest load for one that never does
+	isSimulated bool    // with all models together
 }
 
 // poolKey is an engine process of a model.

@@ -127,7 +127,7 @@ func (x *Search) together(c Cell) []margin {
 		}
 		list[k] = newMargin(at, logs)
 	}
-	x.shared[key] = sharedCell{options: c.Options, margins: list}
+	x.shared[key] = sharedCell{options: c.Options, margins: list, alone: limit}
 	return list
 }
 
@@ -146,13 +146,18 @@ func (p prediction) busyAt(load float64) float64 {
 	return p.busy[last]
 }
 
-// settle simulates a cell on shared cores with all its models, around the scale that is expected of it.
+// settle simulates a cell on shared cores with all its models, around the scale that is expected of it. Where no load is
+// expected to keep the limits, it is the scale that each model carries alone: a trial of such a cell is read by the
+// margins there, too.
 func (x *Search) settle(c Cell) {
 	key := c.key()
 	if c.Cores != nil || x.shared[key].isSimulated {
 		return
 	}
 	expected := x.scale(c, 0.5)
+	if math.IsInf(expected, -1) {
+		expected = x.shared[key].alone
+	}
 	options := make([]int, len(x.models))
 	for k, i := range x.models {
 		options[k] = c.Options[i]

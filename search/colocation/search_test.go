@@ -297,6 +297,46 @@ func TestRevises(t *testing.T) {
 	}
 }
 
+// A batch of a takes 10 ms, and its limit is 8 ms: by its service times no load keeps it. A trial of such a cell is learned
+// like any other. If it misses the limit nothing follows, and if it keeps the limit the cell is the answer. So it is once
+// the batches turn out to take 1 ms.
+func TestLimitBelowABatch(t *testing.T) {
+	t.Parallel()
+	cell := Cell{Options: []int{0, 0, 0}}
+	after := func(latency float64) *Search {
+		s := two()
+		s.IsShared, s.IsDivided = true, false
+		s.Models[0].Limits[0].Seconds = 0.008
+		x, err := New(s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, scale := range []float64{0.2, 0.1} {
+			x.Tell(Outcome{Trial: Trial{Cell: cell, Scale: scale}, Latencies: [][]float64{{latency}, {0.05}, nil}})
+		}
+		return x
+	}
+	if a, ok := after(0.005).Answer(); !ok || a.Scale < 0.15 {
+		t.Errorf("the limit was kept at scale 0.2, and the answer is %+v, %t", a, ok)
+	}
+	x := after(0.012)
+	if a, ok := x.Answer(); ok || x.Scale(cell, 0.5) > 0 {
+		t.Errorf("no trial keeps the limit, and the answer is %+v at %v", a, x.Scale(cell, 0.5))
+	}
+	if next, ok := x.Ask(); ok {
+		t.Errorf("no cell can keep the limit, and it asks for %+v", next)
+	}
+	faster := map[int]Option{}
+	for i, option := range x.settings.Models[0].Options {
+		option.Curve.Alone, option.Curve.Crowded = []float64{0.001}, []float64{0.001}
+		faster[i] = option
+	}
+	x.Revise(0, faster)
+	if _, ok := x.Ask(); !ok {
+		t.Error("batches take a tenth, and it asks for nothing")
+	}
+}
+
 // A trial that is not allowed gives way to the next best one, and nothing follows where none is.
 func TestAsksWithinBounds(t *testing.T) {
 	t.Parallel()
