@@ -1,6 +1,7 @@
 package analyze
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -82,7 +83,7 @@ func (r Result) OnlyAsked(a spec.Analyze, source string) (Result, error) {
 }
 
 // Unmet returns the error of exit code 5. It says which constraint the nearest configuration
-// misses, and by how much. It is nil if a configuration satisfies all constraints.
+// misses, and by how much, or why it cannot win although it misses none. It is nil if a configuration satisfies all constraints.
 func (r Result) Unmet() error {
 	if _, ok := r.Winner(); ok {
 		return nil
@@ -91,14 +92,14 @@ func (r Result) Unmet() error {
 	if !ok {
 		return exit.With(exit.Infeasible, errors.New("nothing satisfies the constraints: no configuration could be measured"))
 	}
-	misses := make([]string, len(nearest.Best.Misses))
-	for i, m := range nearest.Best.Misses {
-		misses[i] = m.String()
+	var misses []string
+	for _, m := range nearest.Best.Misses {
+		misses = append(misses, m.String())
 	}
 	what := "nothing"
 	if r.Verdict.State == verdict.Unfinished {
 		what = "no measured configuration"
 	}
 	return exit.With(exit.Infeasible, fmt.Errorf("%s satisfies the constraints; the nearest is %s at %s: %s",
-		what, nearest.Candidate.Describe(), nearest.Best.Load, strings.Join(misses, ", and ")))
+		what, nearest.Candidate.Describe(), nearest.Best.Load, cmp.Or(strings.Join(misses, ", and "), nearest.Shortfall())))
 }

@@ -204,6 +204,17 @@ func (c Config) Satisfies() bool {
 	return c.Best != nil && len(c.Best.Misses) == 0
 }
 
+// Shortfall says why the configuration does not satisfy the constraints, or may not win (verdict.Choice.Shortfall). It is
+// for configurations with a best point.
+func (c Config) Shortfall() string {
+	x := verdict.Choice{}
+	if c.Choice != nil {
+		x = *c.Choice
+	}
+	x.Misses, x.IsOutside, x.IsBroken = c.Best.Misses, c.CurveOnly, c.FailedFinals
+	return x.Shortfall()
+}
+
 // mayWin reports whether the configuration may be the best.
 func (c Config) mayWin() bool { return c.Satisfies() && !c.CurveOnly && !c.FailedFinals }
 

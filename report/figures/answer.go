@@ -117,7 +117,7 @@ func VerdictOf(r analyze.Result) (v verdict.Verdict, isPart bool) {
 	}
 	isShown := c.Gain == nil || c.Better >= v.Confidence || r.Rank == spec.RankTop3Mean && c.Gain.Lo > 1
 	switch {
-	case !first.Satisfies():
+	case !first.Satisfies() || !c.MayLead():
 		v.State, v.Nearest = verdict.Nothing, &c
 	case !c.Keeps(v.Confidence):
 		v.State, v.Edge = verdict.Close, &c

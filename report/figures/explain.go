@@ -52,9 +52,9 @@ func comparison(r analyze.Result) Section {
 	subjects := r.Explanation.Subjects
 	best := configOf(r, subjects[0])
 	s := Section{Title: "Why " + NameAndSetup(r, best)}
-	if !best.Satisfies() {
+	if !best.Satisfies() || best.FailedFinals {
 		s.Title = "Nearest to the constraints: " + NameAndSetup(r, best)
-		s.Lines = append(s.Lines, fmt.Sprintf("At %s %s.", best.Best.Load, verdict.MissesText(best.Best.Misses)))
+		s.Lines = append(s.Lines, fmt.Sprintf("At %s %s.", best.Best.Load, best.Shortfall()))
 		return s
 	}
 	if x, known := ChoiceOf(r, best); known {
@@ -67,7 +67,7 @@ func comparison(r analyze.Result) Section {
 		case other.Change == nil && c.Satisfies():
 			s.Lines = append(s.Lines, fmt.Sprintf("%s at %s cannot be compared: %s.", name, other.Load, incomparable(r, *best.Best, *c.Best)))
 		case other.Change == nil:
-			s.Lines = append(s.Lines, fmt.Sprintf("%s does not satisfy the constraints: at %s %s.", name, c.Best.Load, verdict.MissesText(c.Best.Misses)))
+			s.Lines = append(s.Lines, fmt.Sprintf("%s does not satisfy the constraints: at %s %s.", name, c.Best.Load, c.Shortfall()))
 		case c.Candidate.IsDefault() && best.Gain != nil:
 			s.Lines = append(s.Lines, fmt.Sprintf("%s has %s; the default was measured at %s.", ShortName(r, best), verdict.Words{Goal: r.Goal}.GainText(*best.Gain), other.Load))
 		case len(c.TiedWith) > 0:

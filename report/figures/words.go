@@ -18,11 +18,15 @@ import (
 func Within(goal search.Goal) string { return verdict.Words{Goal: goal}.Within() }
 
 // MissedText names the limits that configurations miss at the loads that rank them: "p99 ≤ 50 ms,
-// error rate ≤ 1 %". The goal's limits come first.
+// error rate ≤ 1 %". The goal's limits come first. Where the nearest misses none by itself, it names all of the goal's:
+// they are not kept together.
 func MissedText(r analyze.Result) string {
 	list := make([]string, len(r.Goal.Constraints)) // all limits, missed or kept
 	for i, c := range r.Goal.Constraints {
 		list[i] = verdict.ConstraintText(c)
+	}
+	if nearest := First(r).Best; nearest != nil && len(nearest.Misses) == 0 {
+		return strings.Join(list, ", ")
 	}
 	isMissed := map[string]bool{}
 	for _, c := range r.Configs {

@@ -1,6 +1,7 @@
 package html
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"slices"
@@ -113,7 +114,7 @@ func newVerdict(r analyze.Result) Verdict {
 	if !ok {
 		v.Figure, v.Claim = "Nothing", "was measured"
 		if _, ok := r.Nearest(); ok {
-			v.Figure, v.Claim = "None", "satisfies "+figures.MissedText(r)
+			v.Figure, v.Claim = "None", "satisfies "+cmp.Or(figures.MissedText(r), "the limits")
 			if isOpen {
 				v.Claim = "so far " + v.Claim
 			}

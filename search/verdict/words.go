@@ -78,12 +78,26 @@ func (v Verdict) withoutDefault() string {
 	return ", which the default does not keep"
 }
 
-// misses lists the limits that a choice misses, as the end of a sentence.
+// misses says what keeps a choice from being recommended, as the end of a sentence that has the probability of its limits.
 func misses(c Choice) string {
-	if len(c.Misses) == 0 {
+	if len(c.Misses) == 0 && c.MayLead() {
 		return ""
 	}
-	return "; " + MissesText(c.Misses)
+	return "; " + c.Shortfall()
+}
+
+// Shortfall says why a choice is not likely to keep the limits, or may not lead: what its figures miss. Where they miss
+// nothing, the choice may not lead, or limits that are each likely to be kept are not likely to be kept together.
+func (c Choice) Shortfall() string {
+	switch {
+	case len(c.Misses) > 0:
+		return MissesText(c.Misses)
+	case c.IsBroken:
+		return "its fresh processes failed"
+	case c.IsOutside:
+		return "it was measured for load curves alone"
+	}
+	return "its limits are kept together with a probability of " + c.HoldsText()
 }
 
 // unfinished describes the gain that may be missing, and the next action.
