@@ -75,7 +75,8 @@ type (
 )
 
 // Write writes junit.xml. Each constraint is a test case at the best configuration, or at the
-// nearest if none satisfies them all. The last case is the limit on failed requests that every goal
+// nearest if none satisfies them all. Several constraints are also one case together, since limits that are each kept surely
+// enough may not be so together. The last case is the limit on failed requests that every goal
 // has. It is skipped if an imported file does not have the failed requests. Without a measurement
 // there is one case, which fails.
 func Write(w io.Writer, r analyze.Result) error {
@@ -120,17 +121,18 @@ func casesOf(r analyze.Result) []testCase {
 			Failure: &failure{Message: figures.AnswerOf(r).Headline, Type: "unmeasured"}}}
 	}
 	c := r.Configs[0]
-	var limits []verdict.Limit
-	if x, known := figures.ChoiceOf(r, c); known {
-		limits = x.Limits
-	}
+	x, known := figures.ChoiceOf(r, c)
+	isJudged, confidence := known && r.Recorded == "", cmp.Or(r.Verdict.Confidence, verdict.Confidence)
 	var cases []testCase
 	for i, constraint := range r.Goal.Constraints {
 		judged := caseOf(r, c, constraint)
-		if i < len(limits) && r.Recorded == "" {
-			judged.judge(limits[i], cmp.Or(r.Verdict.Confidence, verdict.Confidence))
+		if isJudged && i < len(x.Limits) {
+			judged.judge(x.Limits[i], confidence)
 		}
 		cases = append(cases, judged)
+	}
+	if isJudged && (len(x.Limits) > 1 || !x.MayLead()) {
+		cases = append(cases, together(r, c, x, confidence))
 	}
 	for _, miss := range c.Best.Misses {
 		if miss.Constraint.Min == nil && miss.Constraint.Max == nil { // the objective needs it (search.Goal.Unscored)
@@ -160,18 +162,40 @@ func caseOf(r analyze.Result, c analyze.Config, constraint search.Constraint) te
 	return judged
 }
 
-// judge fails a case whose figure keeps the limit with less than the required confidence. It skips
-// a case with too few requests, since the result is then unknown.
+// together makes the test case of all limits at once. It fails also if a choice may not be deployed, whatever it keeps.
+func together(r analyze.Result, c analyze.Config, x verdict.Choice, confidence float64) testCase {
+	judged := testCase{Class: c.Name, Name: fmt.Sprintf("all limits together at %s", x.Load), Time: "0", Out: figures.NameAndSetup(r, c) + ": all limits together"}
+	if len(x.Misses) > 0 || !x.MayLead() {
+		judged.Failure = &failure{Message: x.Shortfall(), Type: "constraint"}
+	}
+	unknown := ""
+	if x.IsUnknown() {
+		unknown = "a limit is not known"
+	}
+	judged.weigh("all limits together are", x.Holds, unknown, confidence)
+	return judged
+}
+
+// judge weighs the probability of one limit.
 func (j *testCase) judge(l verdict.Limit, confidence float64) {
-	j.Out += fmt.Sprintf(", kept with probability %s", verdict.Percent(l.Probability))
-	text := verdict.ConstraintText(l.Constraint)
+	text, unknown := verdict.ConstraintText(l.Constraint), ""
+	if l.IsUnknown() {
+		unknown = fmt.Sprintf("%s is not known: it needs %s", text, words.Count(l.Needs, "more request"))
+	}
+	j.weigh(text+" is", l.Probability, unknown, confidence)
+}
+
+// weigh fails a case that is kept with less than the required confidence. It skips a case with too few requests, since the
+// result is then unknown: unknown says so, and else is "". kept begins a sentence: "p99 ≤ 50 ms is".
+func (j *testCase) weigh(kept string, probability float64, unknown string, confidence float64) {
+	j.Out += fmt.Sprintf(", kept with probability %s", verdict.Percent(probability))
 	switch {
 	case j.Failure != nil:
 		j.Failure.Text = j.Out
-	case l.IsUnknown():
-		j.Skipped = &skipped{Message: fmt.Sprintf("%s is not known: it needs %s", text, words.Count(l.Needs, "more request"))}
-	case l.Probability < confidence:
-		j.Failure = &failure{Message: fmt.Sprintf("%s is kept with probability %s, but %s is required", text, verdict.Percent(l.Probability),
+	case unknown != "":
+		j.Skipped = &skipped{Message: unknown}
+	case probability < confidence:
+		j.Failure = &failure{Message: fmt.Sprintf("%s kept with probability %s, but %s is required", kept, verdict.Percent(probability),
 			verdict.Percent(confidence)), Type: "confidence", Text: j.Out}
 	}
 }

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"tuner/analyze"
 	"tuner/analyze/analyzetest"
 	"tuner/measure"
@@ -88,6 +90,34 @@ func TestJUnitJudgesByProbability(t *testing.T) {
 	check("nearly", verdict.Limit{Probability: 0.9499}, "p99 ≤ 50 ms is kept with probability 94 %, but 95 % is required", "")
 	check("too few requests", verdict.Limit{Probability: 0.99, Needs: 240}, "", "p99 ≤ 50 ms is not known: it needs 240 more requests")
 	check("too few, but predicted", verdict.Limit{Probability: 0.99, Needs: 240, IsModelled: true}, "", "")
+}
+
+// Two limits that are each kept with 96.5 % pass, and are kept together with 93 %, which is less than the required 95 %. A
+// configuration that does not start again fails, too, although its figures keep its limit.
+func TestJUnitJudgesAllLimitsTogether(t *testing.T) {
+	t.Parallel()
+	check := func(name string, r analyze.Result, want ...string) {
+		t.Helper()
+		var got []string
+		for _, c := range readJUnit(t, r).Suites[0].Cases {
+			text, _, _ := strings.Cut(c.Name, " at concurrency ")
+			if c.Failure != nil {
+				text += ": " + c.Failure.Type + ": " + c.Failure.Message
+			}
+			got = append(got, text)
+		}
+		if d := cmp.Diff(want, got); d != "" {
+			t.Errorf("%s (-want +got):\n%s", name, d)
+		}
+	}
+	one := func() *analyzetest.Builder {
+		return analyzetest.New(t, analyzetest.Profile).Measure(search.Candidate{}, 4)
+	}
+	point := *reporttest.Ranked(t, one(), analyze.Options{}).Configs[0].Best
+	goal := analyzetest.Narrow(t, point, 0.965, measure.LatencyAvg, measure.Throughput)
+	first, second := verdict.ConstraintText(goal.Constraints[0]), verdict.ConstraintText(goal.Constraints[1])
+	check("two limits", reporttest.Ranked(t, one(), analyze.Options{Goal: goal}), first, second, "all limits together: confidence: all limits together are kept with probability 93 %, but 95 % is required", "error rate ≤ 1 %")
+	check("does not start again", reporttest.Ranked(t, one().FailFinal(search.Candidate{}, 4), analyze.Options{}), "p99 ≤ 50 ms", "all limits together: constraint: its fresh processes failed", "error rate ≤ 1 %")
 }
 
 func TestHostileTextInJUnit(t *testing.T) {
