@@ -263,7 +263,13 @@ func TestOnlyTheBestIsExplained(t *testing.T) {
 	if x := with.Explanation; len(x.Subjects) != 2 || x.Subjects[0].Name != "minilm_config_0" || len(x.Knobs) != len(all.Knobs) || len(x.Knobs) == 0 {
 		t.Errorf("the best is explained by %+v", x)
 	}
+	if len(with.Ending.Statement) == 0 {
+		t.Error("with the best there is no statement: else the test shows nothing")
+	}
 	without, _ := r.Only([]string{"minilm_config_1"})
+	if s := without.Ending.Statement; s != nil {
+		t.Errorf("without the best it is stated: %q", s)
+	}
 	if x := without.Explanation; len(without.Configs) != 2 || len(x.Subjects) > 0 || len(x.Knobs) > 0 || x.Untried.Candidates > 0 {
 		t.Errorf("without the best the explanation is %+v", x)
 	}

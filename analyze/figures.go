@@ -169,7 +169,7 @@ func (p RecordedPoint) point(goal search.Goal) Point {
 
 // Only returns the result with only the named configurations and the default. unknown are names
 // that the result does not have. If the best, or the nearest, is not among them, the result has no
-// explanation.
+// explanation, and no statement: both are about the configuration that was left out.
 func (r Result) Only(names []string) (kept Result, unknown []string) {
 	kept = r
 	kept.Configs = slices.DeleteFunc(slices.Clone(r.Configs), func(c Config) bool {
@@ -190,7 +190,7 @@ func (r Result) Only(names []string) (kept Result, unknown []string) {
 	kept.Failures = slices.DeleteFunc(slices.Clone(r.Failures), func(f Failure) bool { return isOther(f.Name) })
 	kept.Explanation.Subjects = slices.DeleteFunc(slices.Clone(r.Explanation.Subjects), func(s Subject) bool { return isOther(s.Name) })
 	if len(kept.Configs) == 0 || kept.Configs[0].Name != r.Configs[0].Name {
-		kept.Explanation = Explanation{} // it explains the configuration that was left out
+		kept.Explanation, kept.Ending.Statement = Explanation{}, nil
 	}
 	kept.Top = 0
 	for _, name := range names {

@@ -117,7 +117,7 @@ type Reused struct {
 type Ending struct {
 	Interrupted bool     // by the user or by a crash, before the search was complete
 	Reason      string   // for people
-	Statement   []string // the verdict and Notes, in sentences; empty if another rule ranks the configurations
+	Statement   []string // the verdict and Notes, in sentences; empty if another rule ranks the configurations, or if Only left the answer out
 	Notes       []string // the strategy's remarks about its search
 }
 

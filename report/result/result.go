@@ -372,9 +372,9 @@ type Ending struct {
 	Interrupted bool   `json:"interrupted"` // the user interrupted the campaign
 	Reason      string `json:"reason"`      // why it ended
 	// decision and remarks of the search, in sentences; absent unless each configuration is compared
-	// at its best load
+	// at its best load, and if the best one is not reported
 	Statement []string `json:"statement,omitempty"`
-	// remarks of the search alone, in sentences; absent in the same case
+	// remarks of the search alone, in sentences; absent unless each configuration is compared at its best load
 	Notes []string `json:"notes,omitempty"`
 }
 
