@@ -44,6 +44,7 @@ func Decide(b Beliefs, o Options) Verdict {
 	if v.Nearest != nil {
 		v.Chance = d.chance()
 	}
+	v.IsUnconfirmed = v.Nearest == nil && v.More <= d.enough() && d.MustConfirm && v.Answer().Fresh == 0
 	v.State = d.state(v, base)
 	v.LimitCurves = d.curves()
 	return v
@@ -56,7 +57,7 @@ func (d *decider) state(v Verdict, base int) State {
 		return Unfinished
 	case v.Nearest != nil:
 		return Nothing
-	case v.More > max(worthMore, d.Until) || d.MustConfirm && answer.Fresh == 0:
+	case v.More > d.enough() || v.IsUnconfirmed:
 		return Unfinished
 	case v.Recommended == nil:
 		return Close
@@ -67,6 +68,9 @@ func (d *decider) state(v Verdict, base int) State {
 	}
 	return Proven
 }
+
+// enough returns the possible gain of others up to which an answer need not wait for them.
+func (d *decider) enough() float64 { return max(worthMore, d.Until) }
 
 // decider holds the cells that take part and the beliefs about each pair.
 type decider struct {

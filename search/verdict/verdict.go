@@ -190,10 +190,12 @@ type Verdict struct {
 	Choices []Choice // every configuration at every load that was measured
 	// More is an upper bound, with probability Confidence, of the relative gain of any other choice
 	// over the answer. It is +Inf if a choice of which nothing is known may be better.
-	More        float64
-	Reach       Reach
-	LimitCurves []LimitCurve
-	Tradeoffs   standings.Tradeoffs
+	More float64
+	// IsUnconfirmed means that the state is Unfinished for one reason alone: the answer was not measured on a fresh launch.
+	IsUnconfirmed bool
+	Reach         Reach
+	LimitCurves   []LimitCurve
+	Tradeoffs     standings.Tradeoffs
 }
 
 // Answer returns the choice to deploy: Recommended, else Edge, else Nearest. nil if nothing was

@@ -410,6 +410,26 @@ func TestUnconfirmedIsUnfinished(t *testing.T) {
 	check(0, false, verdict.NoGain)
 }
 
+// The reason that is said is the one that keeps a campaign unfinished. With 53 % to gain it is the gain, unless the user
+// would not wait for 60 %: then it is the missing fresh launch.
+func TestReasonOfAnUnfinishedCampaign(t *testing.T) {
+	t.Parallel()
+	b := &beliefs{}
+	b.add(candidate(), 1, 100, 0.010, 1e8, 1e-6, 0.05)
+	o := options(limit(measure.LatencyP99, 0.050))
+	o.MustConfirm = true
+	o.Rivals = []verdict.Rival{{Candidate: candidate("instance_count", "2"), Score: posterior.Normal{Mean: math.Log(110), Deviation: 0.2}, Holds: 1}}
+	for until, want := range map[float64]string{
+		0:   "a configuration up to 1.53 × better may exist",
+		0.6: "the answer was not measured again on a fresh process",
+	} {
+		o.Until = until
+		if got := verdict.Decide(b, o).Headline(verdict.Words{Goal: o.Goal}); !strings.HasPrefix(got, "Unfinished: "+want) {
+			t.Errorf("until %g: %q, want %q", until, got, want)
+		}
+	}
+}
+
 // In an open loop of 104 requests/s, nothing answers more than these. An answer of 100 infer/s leaves
 // 4 % to others, whatever a rival promises, and also where some were never tried.
 func TestMoreIsAtMostTheOfferedRate(t *testing.T) {

@@ -110,7 +110,7 @@ func (v Verdict) unfinished() string {
 			Unfinished.Badge(), Percent(v.Chance))
 	case math.IsInf(v.More, 1):
 		return Unfinished.Badge() + ": some configurations were never tried; a larger --budget tries them."
-	case v.More <= worthMore:
+	case v.IsUnconfirmed:
 		return Unfinished.Badge() + ": the answer was not measured again on a fresh process; a larger --budget measures it."
 	}
 	return fmt.Sprintf("%s: a configuration up to %s × better may exist; a larger --budget searches for it.", Unfinished.Badge(), Factor(1+v.More))

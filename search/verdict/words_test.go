@@ -94,7 +94,7 @@ func TestHeadlineNamesTheState(t *testing.T) {
 		{Verdict{State: Unmeasured}, "Nothing was measured", ""},
 		{Verdict{State: Nothing, Nearest: answer}, "Nothing satisfies", "loosen the limits"},
 		{Verdict{State: Unfinished, More: 1.3, Edge: answer}, "Unfinished: a configuration up to 2.3 × better may exist; a larger --budget", ""},
-		{Verdict{State: Unfinished, More: 0.03, Recommended: answer}, "Unfinished: the answer was not measured again on a fresh process; a larger --budget", ""},
+		{Verdict{State: Unfinished, More: 0.03, IsUnconfirmed: true, Recommended: answer}, "Unfinished: the answer was not measured again on a fresh process; a larger --budget", ""},
 		{Verdict{State: Close, Confidence: 0.95, Edge: answer}, "Close to the limit: no measured configuration keeps the limits with a probability of 95 %", "--confidence 0.8 "},
 		{Verdict{State: NoGain, Recommended: answer}, "No gain shown: ", ""},
 		{Verdict{State: Proven, Recommended: answer}, "Proven: 1.1 × the default's throughput [1, 1.2].", ""},
