@@ -74,8 +74,7 @@ func meanScore(values []measure.Estimate, n int) measure.Estimate {
 	sum, squares := 0.0, 0.0
 	for _, e := range values[:n] {
 		sum += e.Value
-		half := (e.Hi - e.Lo) / 2
-		squares += half * half
+		squares += e.Half() * e.Half()
 	}
 	score, half := math.Log(sum/float64(n)), math.Sqrt(squares)/sum
 	return measure.Estimate{Value: score, Lo: score - half, Hi: score + half}

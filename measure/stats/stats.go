@@ -22,6 +22,10 @@ type Estimate struct {
 	Value, Lo, Hi float64
 }
 
+// Half returns half of the width of the interval. Where the upper end is cut off, as that of a rate at what clients offer
+// (measure.Load.Bounded), the lower half tells the error.
+func (e Estimate) Half() float64 { return max((e.Hi-e.Lo)/2, e.Value-e.Lo) }
+
 // tail is the probability on each side of a 95 % interval.
 const tail = 0.025
 

@@ -34,6 +34,18 @@ func TestTQuantileTable(t *testing.T) {
 	}
 }
 
+// Half of an interval is half of its width. One that ends at the value, 95 with 90 to 95, has the half below the value, 5.
+func TestHalf(t *testing.T) {
+	t.Parallel()
+	for want, e := range map[float64]Estimate{
+		4: {95, 91, 99}, 4.5: {95, 91, 100}, 5: {95, 90, 95}, 6: {95, 89, 97}, 0: {95, 95, 95},
+	} {
+		if got := e.Half(); got != want {
+			t.Errorf("half of %v is %v, want %v", e, got, want)
+		}
+	}
+}
+
 func TestMean(t *testing.T) {
 	t.Parallel()
 	// 2, 4, 6: the standard deviation is 2, so half the interval is 4.303·2/√3 = 4.968.

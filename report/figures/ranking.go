@@ -344,7 +344,7 @@ func plusMinus(e measure.Estimate) string {
 	}
 	text := fmt.Sprintf(format, e.Value)
 	if e.Lo < e.Hi {
-		text += fmt.Sprintf(" ±"+format, (e.Hi-e.Lo)/2)
+		text += fmt.Sprintf(" ±"+format, e.Half())
 	}
 	return text
 }
@@ -361,7 +361,7 @@ func GainCell(r analyze.Result, c analyze.Config) string {
 	ratio := verdict.Words{Goal: r.Goal}.Ratio(*c.Gain)
 	text := fmt.Sprintf("%.2f ×", ratio.Value)
 	if ratio.Lo < ratio.Hi {
-		text += fmt.Sprintf(" ±%.2f", (ratio.Hi-ratio.Lo)/2)
+		text += fmt.Sprintf(" ±%.2f", ratio.Half())
 	}
 	return text
 }

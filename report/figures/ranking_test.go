@@ -7,6 +7,15 @@ import (
 	"tuner/measure"
 )
 
+// At a request rate of 100/s the interval of a throughput ends there. Its error is still that of the lower half.
+func TestErrorOfARate(t *testing.T) {
+	t.Parallel()
+	cut := measure.Load{RequestRate: 100, BatchSize: 1}.Bounded(measure.Throughput, measure.Estimate{Value: 99.5, Lo: 95.5, Hi: 103.5})
+	if got := plusMinus(cut); got != "99.5 ±4.0" {
+		t.Errorf("%q, want an error of 4", got)
+	}
+}
+
 func TestMetricColumns(t *testing.T) {
 	t.Parallel()
 	check := func(m measure.Metric, value float64, header, cell string) {
