@@ -52,14 +52,14 @@ func (rec Recording) Rank(goal search.Goal, o Options) (Result, error) {
 	if err != nil {
 		return Result{}, fmt.Errorf("cannot rank %s: %w", rec.Source, err)
 	}
-	configs := make([]Config, len(rec.Configs))
+	configs, candidates := make([]Config, len(rec.Configs)), rec.candidates()
 	trials := 0
 	for i, c := range rec.Configs {
 		text, err := modelconfig.Format(c.Deployed)
 		if err != nil {
 			return Result{}, fmt.Errorf("cannot rank %s: %s: %w", rec.Source, c.Name, err)
 		}
-		configs[i] = Config{Name: c.Name, Candidate: c.candidate(), Setup: c.setup(), Deployed: c.Deployed, Text: string(text)}
+		configs[i] = Config{Name: c.Name, Candidate: candidates[i], Setup: c.setup(), Deployed: c.Deployed, Text: string(text)}
 		for _, p := range c.Points {
 			configs[i].Points = append(configs[i].Points, p.point(goal))
 		}
@@ -107,10 +107,34 @@ func (rec Recording) loads(of func(RecordedConfig) bool) []measure.Load {
 	return list
 }
 
-// candidate returns a configuration's settings that are knobs in the tables.
+// knobRecordedAs is the name of a configuration, as a setting that tells it apart from others.
+const knobRecordedAs = "recorded_as"
+
+// candidates returns the candidate of each configuration. Configurations may differ in what no knob of the tables has, such
+// as parameters and optimization. Those with equal settings have their names as a further one, since figures belong to a
+// candidate.
+func (rec Recording) candidates() []search.Candidate {
+	list, times := make([]search.Candidate, len(rec.Configs)), map[string]int{}
+	for i, c := range rec.Configs {
+		list[i] = c.candidate()
+		times[list[i].Key()]++
+	}
+	for i, c := range rec.Configs {
+		if times[list[i].Key()] > 1 && !c.Default {
+			list[i] = list[i].With(knobRecordedAs, search.Value(c.Name))
+		}
+	}
+	return list
+}
+
+// candidate returns a configuration's settings that are knobs in the tables. Of one that the recording does not have, only
+// the name is known.
 func (c RecordedConfig) candidate() search.Candidate {
-	if c.Default {
+	switch {
+	case c.Default:
 		return search.Candidate{}
+	case c.Deployed.GetName() == "":
+		return search.NewCandidate(search.Setting{Knob: knobRecordedAs, Value: search.Value(c.Name)})
 	}
 	base := knobs.Base(c.Deployed)
 	settings := []search.Setting{{Knob: search.KnobInstanceCount, Value: search.IntValue(c.setup().Instances)},

@@ -50,6 +50,40 @@ func TestWeightedObjectiveHasNoCircles(t *testing.T) {
 	}
 }
 
+// Two configurations that differ only in what no knob has, or of which the recording has only names, keep their own
+// figures. So the faster one wins, wherever it stands.
+func TestRecordedConfigurationsKeepTheirFigures(t *testing.T) {
+	t.Parallel()
+	deployed := map[string][2]string{
+		"parameters": {`name: "m" max_batch_size: 8 parameters { key: "threads" value { string_value: "1" } }`, `name: "m" max_batch_size: 8 parameters { key: "threads" value { string_value: "2" } }`},
+		"unknown":    {"", ""},
+	}
+	goal := search.Goal{Objective: search.Objective{Terms: []search.Term{{Metric: measure.Throughput, Weight: 1}}}}
+	for name, texts := range deployed {
+		for fast := range 2 {
+			figures := [][2]float64{{100, 0.010}, {100, 0.010}}
+			figures[fast][0] = 200
+			rec := recordingOf(figures)
+			for i, text := range texts {
+				var err error
+				if rec.Configs[i].Deployed, err = modelconfig.Parse("a test", []byte(text)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			r, err := rec.Rank(goal, Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for place, want := range []float64{200, 100} {
+				c := r.Configs[place]
+				if got := math.Round(c.Best.Values[measure.Throughput].Value); got != want || (c.Name == fmt.Sprint(fast)) != (place == 0) {
+					t.Errorf("%s, %d is fast: place %d has %s with %v infer/s, want %v", name, fast, place+1, c.Name, got, want)
+				}
+			}
+		}
+	}
+}
+
 // A recording may have both kinds of loads. compareLoads still is a total order.
 func TestLoadsOfBothKindsHaveAnOrder(t *testing.T) {
 	t.Parallel()
