@@ -1,6 +1,9 @@
 package analyze
 
-import "tuner/search"
+import (
+	"tuner/search"
+	"tuner/search/verdict"
+)
 
 // Chance is a constraint at a point, with the probability that it holds there.
 type Chance struct {
@@ -10,6 +13,9 @@ type Chance struct {
 	// exists.
 	IsUnknown bool
 }
+
+// Satisfies reports whether the figures satisfy each constraint, and are likely to satisfy all at once.
+func (s Sample) Satisfies() bool { return len(s.Misses) == 0 && s.Probability() >= verdict.Likely }
 
 // Probability returns the probability that all constraints hold at once, 0..1. It assumes
 // independent errors. For correlated errors, such as two percentiles of the same requests, it is

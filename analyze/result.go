@@ -201,7 +201,7 @@ func (c Config) Satisfies() bool {
 	if c.Choice != nil {
 		return c.Choice.Holds >= verdict.Likely
 	}
-	return c.Best != nil && len(c.Best.Misses) == 0
+	return c.Best != nil && c.Best.Satisfies()
 }
 
 // Shortfall says why the configuration does not satisfy the constraints, or may not win (verdict.Choice.Shortfall). It is

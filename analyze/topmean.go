@@ -57,7 +57,7 @@ func withTopMeans(h journal.Header, configs []Config) []Config {
 func highest(points []Point) []measure.Estimate {
 	var list []measure.Estimate
 	for _, p := range points {
-		if e, ok := p.Values[measure.Throughput]; ok && len(p.Misses) == 0 {
+		if e, ok := p.Values[measure.Throughput]; ok && p.Satisfies() {
 			list = append(list, e)
 		}
 	}

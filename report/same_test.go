@@ -329,3 +329,25 @@ func inConfig(t *testing.T, r analyze.Result, otherwise named) named {
 	}
 	return inText(t, r, text)
 }
+
+// Two limits that are each kept with 70 % are kept together with 49 %. Then the point satisfies the constraints in no
+// format, since its configuration does not.
+func TestPointsSatisfyAsTheirConfigurationDoes(t *testing.T) {
+	t.Parallel()
+	one := func() *analyzetest.Builder {
+		return analyzetest.New(t, analyzetest.Profile).Measure(search.Candidate{}, 4)
+	}
+	point := *reporttest.Ranked(t, one(), analyze.Options{}).Configs[0].Best
+	r := reporttest.Ranked(t, one(), analyze.Options{Goal: analyzetest.Narrow(t, point, 0.703, measure.LatencyAvg, measure.Throughput)})
+	if c := r.Configs[0]; c.Satisfies() || len(c.Best.Misses) > 0 {
+		t.Fatalf("satisfies: %t, misses %v: the test shows nothing", c.Satisfies(), c.Best.Misses)
+	}
+	inCSV(t, r) // compares with the configuration
+	var d result.Result
+	if err := json.Unmarshal([]byte(reporttest.Written(t, r, resultjson.Write)), &d); err != nil {
+		t.Fatal(err)
+	}
+	if c := d.Configurations[0]; c.Satisfies || c.Points[0].Satisfies {
+		t.Errorf("result.json: the configuration satisfies the constraints: %t, its point: %t", c.Satisfies, c.Points[0].Satisfies)
+	}
+}

@@ -197,7 +197,7 @@ func measuredPoints(r analyze.Result) iter.Seq[measuredPoint] {
 			points := bestFirst(c)
 			for _, satisfies := range []string{"Yes", "No"} {
 				for _, p := range points {
-					if (len(p.Misses) == 0) == (satisfies == "Yes") && !yield(measuredPoint{p, c, satisfies}) {
+					if p.Satisfies() == (satisfies == "Yes") && !yield(measuredPoint{p, c, satisfies}) {
 						return
 					}
 				}

@@ -76,7 +76,7 @@ func pointColumns() []column {
 		known("phase", text, "", "`final`: the figures are those of fresh launches. `search`: those of all other trials. A confirmed point has a row of each.",
 			func(x row) any { return x.phase }),
 		known("ranks", flag, "", "The row has the figures that rank the configuration.", func(x row) any { return x.ranks }),
-		known("satisfies", flag, "", "The figures satisfy the constraints.", func(x row) any { return len(x.sample.Misses) == 0 }),
+		known("satisfies", flag, "", "The figures satisfy each constraint, and are likely to satisfy all at once.", func(x row) any { return x.sample.Satisfies() }),
 		known("misses", text, "", "The constraints that are missed, and by how much, with `; ` between them.", func(x row) any {
 			var texts []string
 			for _, m := range x.sample.Misses {

@@ -109,6 +109,11 @@ func cellsOfParquet(t *testing.T, text []byte) (rows []map[string]string, column
 // another program's figures, and nothing measured.
 func results(t *testing.T) map[string]analyze.Result {
 	t.Helper()
+	one := func() *analyzetest.Builder {
+		return analyzetest.New(t, analyzetest.Profile).Measure(search.Candidate{}, 4)
+	}
+	point := *reporttest.Ranked(t, one(), analyze.Options{}).Configs[0].Best
+	together := analyzetest.Narrow(t, point, 0.703, measure.LatencyAvg, measure.Throughput)
 	failed := analyzetest.New(t, analyzetest.Profile).Fail(search.Candidate{}, 4, measure.StageStart, "no such file").End("nothing works", false)
 	return map[string]analyze.Result{
 		"typical":     reporttest.Ranked(t, reporttest.Typical(t), analyze.Options{}),
@@ -119,6 +124,7 @@ func results(t *testing.T) map[string]analyze.Result {
 		"imported":    reporttest.Imported(t),
 		"of another":  reporttest.OfAnother(t),
 		"failed":      reporttest.Ranked(t, failed, analyze.Options{}),
+		"together":    reporttest.Ranked(t, one(), analyze.Options{Goal: together}),
 	}
 }
 

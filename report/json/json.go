@@ -219,7 +219,7 @@ func newBatches(list []measure.BatchTime) []measure.BatchTime {
 
 func newSample(s analyze.Sample) result.Sample {
 	j := result.Sample{
-		Satisfies: len(s.Misses) == 0, Values: map[measure.Metric]result.Estimate{},
+		Satisfies: s.Satisfies(), Values: map[measure.Metric]result.Estimate{},
 		Launch: s.LaunchTime.Round(time.Millisecond).Seconds(), MeanBatch: math.Round(s.MeanBatch*1000) / 1000, BatchTime: figures.Significant(s.BatchTime), Batches: newBatches(s.Batches), Flags: s.Flags, GPUs: s.GPUs,
 		Misses: missTexts(s.Misses),
 	}

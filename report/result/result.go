@@ -295,7 +295,7 @@ type Point struct {
 // Sample has the figures of a configuration under a load. Windows, launches, requests and errors
 // are absent if another program measured.
 type Sample struct {
-	Satisfies bool     `json:"satisfies"`         // the figures satisfy the constraints
+	Satisfies bool     `json:"satisfies"`         // the figures satisfy each constraint, and are likely to satisfy all at once
 	Misses    []string `json:"misses,omitempty"`  // constraints that are missed, and by how much, in words
 	Chances   []Chance `json:"chances,omitempty"` // probability of each constraint to hold
 	// figures by metric, in base units; what is unknown is absent
