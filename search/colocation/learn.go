@@ -7,10 +7,7 @@ import (
 )
 
 // Spend adds time of the budget that was spent before the trials, such as on service curves.
-func (x *Search) Spend(d time.Duration) { x.SpendUntil(x.spent + d) }
-
-// SpendUntil sets the time of the budget that was spent, whatever the trials were expected to take.
-func (x *Search) SpendUntil(d time.Duration) { x.spent, x.next = d, nil }
+func (x *Search) Spend(d time.Duration) { x.spent, x.next = x.spent+d, nil }
 
 // SetCosts replaces the times of trials by better ones.
 func (x *Search) SetCosts(c Costs) {

@@ -94,13 +94,14 @@ func (x *Explorer) isReached(scale float64) bool {
 }
 
 // begin starts the search once the models are priced, with the trials so far. A model that it cannot
-// place is the refusal. It is part of learning, since the search must follow from the events alone.
+// place is the refusal. It is part of learning, since the search must follow from the events alone. The
+// budget is the plan's, which may extend it: the search has none of its own (AskWithin).
 func (x *Explorer) begin() {
 	if _, more := x.price(); more || x.search != nil || x.refusal != "" || slices.ContainsFunc(x.parts, func(p *part) bool { return !p.pools.IsPriced() }) {
 		return
 	}
 	s := colocation.Settings{
-		Cores: x.settings.Space.Facts.Cores, Nodes: x.settings.Space.Facts.Nodes, Confidence: x.settings.Confidence, Budget: x.settings.Budget.Time,
+		Cores: x.settings.Space.Facts.Cores, Nodes: x.settings.Space.Facts.Nodes, Confidence: x.settings.Confidence,
 		Least: x.tuning.Worth.Least(x.settings.Budget != search.Budget{}),
 		Costs: x.clock.costs(), Seed: x.settings.Seed, Tuning: colocation.Default(),
 	}
@@ -161,7 +162,6 @@ func (x *Explorer) Tell(e search.Event) {
 	x.begin()
 	if x.search != nil {
 		x.search.SetCosts(x.clock.costs())
-		x.search.SpendUntil(x.clock.Elapsed())
 	}
 }
 

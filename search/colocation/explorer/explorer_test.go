@@ -166,6 +166,44 @@ func TestResumesAnywhere(t *testing.T) {
 	}
 }
 
+// extended is a plan whose user adds a minute to the budget after some events.
+type extended struct {
+	*plan.Plan
+	told, after int
+}
+
+func (x *extended) Tell(e search.Event) {
+	x.Plan.Tell(e)
+	if x.told++; x.told == x.after {
+		x.Extend(time.Minute)
+	}
+}
+
+// Time that the user adds to the budget continues the search. While more trials are worth their time, the
+// reason for its end is the budget.
+func TestAddedTime(t *testing.T) {
+	t.Parallel()
+	c := cases()["shared"]
+	short := played(t, "shared", c)
+	p, err := plan.New(plan.Colocation, short.settings)
+	if err != nil {
+		t.Fatal(err)
+	}
+	begun := slices.IndexFunc(short.events, func(e search.Event) bool { return e.Trial.Phase == search.PhaseSearch })
+	late := 0
+	for _, e := range c.Run(&extended{Plan: p, after: begun + 1}, 500) {
+		if e.Trial.Phase == search.PhaseSearch && e.Elapsed > time.Minute {
+			late++
+		}
+	}
+	if late == 0 {
+		t.Error("no trial of the search is in the added minute")
+	}
+	if next := p.Ask(); !strings.Contains(next.Why, "the budget of 2m0s") {
+		t.Errorf("the campaign ends since %s", next.Why)
+	}
+}
+
 // A model without knobs keeps its default configuration, and the others are searched beside it.
 func TestModelWithoutKnobs(t *testing.T) {
 	t.Parallel()
