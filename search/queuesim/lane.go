@@ -97,13 +97,16 @@ func (l *lane) begin(b Batcher, c ServiceCurve, load measure.Load, o Options, is
 	l.rate, l.schedule, l.ranks = load.RequestRate, o.Arrivals, o.Ranks
 	// Later requests queue behind all that run or are in a batch when the last counted one
 	// ends.
-	l.upcoming = skip + requests + (3*l.instances+2)*l.batcher.max/rows
+	l.upcoming = skip + requests + l.inBatches(rows)
 	if isAmong {
 		l.upcoming = math.MaxInt
 	}
 	l.due.push(arrival{l.following(), 1, rows})
 	return true
 }
+
+// inBatches returns the number of requests that run or are in a batch at most, and some more.
+func (l *lane) inBatches(rows int) int { return (3*l.instances + 2) * l.batcher.max / rows }
 
 func (l *lane) reset(b Batcher, c ServiceCurve, seed uint64) {
 	l.batcher.reset(b, len(c.Kinds) > 1)

@@ -17,6 +17,12 @@ type Stage struct {
 	After []int
 }
 
+// mostArrivals bounds an open loop on a pipeline, in multiples of the requests that it counts and leaves out.
+// A stage that is a hundred times too slow would otherwise cost a hundred times the requests of one that is
+// not. Unlike those on a model alone, requests that come too late to be counted matter: they take cores from
+// the stages behind the first. With 4 they do so up to four times a pipeline's capacity.
+const mostArrivals = 4
+
 // Pipeline predicts the result of a load on a pipeline whose stages share some cores. A request of it is a
 // request to each stage, once the stages before it have answered. The stages have queues, batchers and
 // instances of their own. While all of them together ask for more cores than there are, they have the same
@@ -100,6 +106,10 @@ func (p *Line) begin(stages []Stage, cores int, load measure.Load, overhead floa
 	}
 	p.source.reset(Batcher{}, ServiceCurve{}, o.Seed+uint64(len(stages)))
 	p.source.rate, p.source.schedule = load.RequestRate, o.Arrivals
+	p.source.upcoming = mostArrivals * (p.tally.skip + want)
+	for _, l := range p.lanes {
+		p.source.upcoming += l.inBatches(p.rows)
+	}
 	p.due.push(arrival{p.source.following(), 1, p.rows})
 	return len(stages) > 0 && load.RequestRate > 0
 }
@@ -162,7 +172,8 @@ func (p *Line) send() {
 			}
 		}
 	}
-	if !p.closed {
+	if p.source.upcoming > 0 && !p.closed {
+		p.source.upcoming--
 		p.source.now = p.now
 		p.due.push(arrival{p.source.following(), 1, p.rows})
 	}

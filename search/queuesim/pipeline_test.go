@@ -3,6 +3,7 @@ package queuesim_test
 import (
 	"math"
 	"testing"
+	"time"
 
 	"tuner/measure"
 	"tuner/search/queuesim"
@@ -73,5 +74,42 @@ func TestTooLargeForAStage(t *testing.T) {
 	r, _ := queuesim.Pipeline([]queuesim.Stage{stage(1, 8, 0.001), stage(1, 4, 0.001, 0)}, 2, measure.Load{Concurrency: 1, BatchSize: 8}, 0, queuesim.Options{})
 	if r.Throughput != 0 {
 		t.Errorf("throughput %v", r.Throughput)
+	}
+}
+
+// regular are arrivals at equal distances, which counts how many a simulation takes.
+type regular struct {
+	every time.Duration
+	n     int
+}
+
+func (r *regular) Next() time.Duration {
+	r.n++
+	return time.Duration(r.n) * r.every
+}
+
+// Arrivals at a hundred times the capacity cost at most four times the requests that are counted and left out, and
+// those that wait in batches: 4·(600 + 150) + 2·5. The pipeline answers what its slow stage does: 50 requests/s.
+func TestFarBeyondTheCapacity(t *testing.T) {
+	t.Parallel()
+	arrivals := regular{every: time.Second / 5000}
+	r, _ := queuesim.Pipeline([]queuesim.Stage{stage(1, 1, 0.0001), stage(1, 1, 0.020, 0)}, 4, measure.Load{RequestRate: 5000, BatchSize: 1}, 0,
+		queuesim.Options{Requests: 600, Arrivals: &arrivals})
+	if math.Abs(r.Throughput/50-1) > 0.02 {
+		t.Errorf("throughput %v, want 50/s", r.Throughput)
+	}
+	if arrivals.n > 4*750+10+1 {
+		t.Errorf("%d arrivals", arrivals.n)
+	}
+}
+
+// Up to four times the capacity, the first stage takes its share of the one core until the end: 1 ms of it for each
+// of 250 requests/s. That leaves 0.75 of it to the second stage, which answers 75/s at 10 ms each.
+func TestFirstStageTakesItsShareToTheEnd(t *testing.T) {
+	t.Parallel()
+	r, _ := queuesim.Pipeline([]queuesim.Stage{stage(1, 1, 0.001), stage(1, 1, 0.010, 0)}, 1, measure.Load{RequestRate: 250, BatchSize: 1}, 0,
+		queuesim.Options{Requests: 2000, Arrivals: &regular{every: time.Second / 250}})
+	if math.Abs(r.Throughput/75-1) > 0.02 {
+		t.Errorf("throughput %v, want 75/s", r.Throughput)
 	}
 }
