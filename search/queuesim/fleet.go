@@ -39,7 +39,7 @@ func (f *Fleet) Simulate(servers int, how Balancer, b Batcher, c ServiceCurve, l
 	rows, counted := max(load.BatchSize, 1), max(cmp.Or(o.Requests, defaultRequests), 1)
 	servers = max(servers, 1)
 	f.reset(servers, b, c, o)
-	if rows > max(b.MaxBatch, 1) {
+	if b.refuses(rows) {
 		return Result{}
 	}
 	skip := warmUp(counted, 0)

@@ -85,7 +85,7 @@ func (r *random) seed(seed, stream uint64) {
 func (l *lane) begin(b Batcher, c ServiceCurve, load measure.Load, o Options, isAmong bool) bool {
 	rows, requests := max(load.BatchSize, 1), max(cmp.Or(o.Requests, defaultRequests), 1)
 	l.reset(b, c, o.Seed)
-	if rows > l.batcher.max {
+	if b.refuses(rows) {
 		return false
 	}
 	skip := warmUp(requests, load.Concurrency)

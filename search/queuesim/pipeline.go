@@ -88,7 +88,7 @@ func (p *Line) begin(stages []Stage, cores int, load measure.Load, overhead floa
 		c.Crowded, c.Overhead, c.Path, c.Kinds, c.Cores = nil, 0, 0, nil, cores
 		p.lanes[i].reset(s.Batcher, c, o.Seed+uint64(i))
 		p.lanes[i].tally.reset(0, math.MaxInt)
-		if p.rows > p.lanes[i].batcher.max {
+		if s.Batcher.refuses(p.rows) {
 			return false
 		}
 		for _, before := range s.After {

@@ -26,6 +26,9 @@ type Batcher struct {
 	Delay     time.Duration // longest wait of the oldest request for others (max_queue_delay); 0: it never waits
 }
 
+// refuses reports whether the server refuses requests with so many inferences.
+func (b Batcher) refuses(rows int) bool { return max(rows, 1) > max(b.MaxBatch, 1) }
+
 // Options set the extent of a simulation.
 type Options struct {
 	Requests int // number counted after the warm-up; 0: 2,000

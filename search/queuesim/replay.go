@@ -26,7 +26,7 @@ func (f *Fleet) Replay(servers int, how Balancer, b Batcher, c ServiceCurve, r I
 		c.Cores = cores
 	}
 	f.reset(servers, b, c, o)
-	if r.Rows > max(b.MaxBatch, 1) {
+	if b.refuses(r.Rows) {
 		return Result{}
 	}
 	for i, l := range f.servers {

@@ -35,25 +35,23 @@ func Together(models []Model, cores int) []Result { return new(Simulator).Togeth
 // Together is the function of that name with reused memory.
 func (s *Simulator) Together(models []Model, cores int) []Result {
 	results := make([]Result, len(models))
-	served := make([]int, 0, len(models)) // indices of the models that receive requests
+	served := make([]int, 0, len(models)) // indices of the models that answer requests
 	for i, m := range models {
-		if m.Load.Concurrency > 0 || m.Load.RequestRate > 0 {
+		if (m.Load.Concurrency > 0 || m.Load.RequestRate > 0) && !m.Batcher.refuses(m.Load.BatchSize) {
 			served = append(served, i)
 		}
 	}
 	s.lanes, s.sent = s.lanes[:0], 0
-	accepted := served[:0]
 	for _, i := range served {
 		m := models[i]
 		m.Curve.Cores = cores
 		l := s.vacant()
-		if l.begin(m.Batcher, m.Curve, m.Load, m.Options, len(served) > 1) {
-			l.tally.held = len(served) > 1
-			s.lanes, accepted = append(s.lanes, l), append(accepted, i)
-		}
+		l.begin(m.Batcher, m.Curve, m.Load, m.Options, len(served) > 1)
+		l.tally.held = len(served) > 1
+		s.lanes = append(s.lanes, l)
 	}
 	s.run()
-	for k, i := range accepted {
+	for k, i := range served {
 		results[i] = s.lanes[k].tally.result(s.lanes[k].now, models[i].Options.Within)
 	}
 	return results

@@ -178,6 +178,13 @@ func TestRefusedModel(t *testing.T) {
 	if d := gocmp.Diff(append(Together(pair(1), 2), Result{}), r); d != "" {
 		t.Errorf("with a refused model (-without +with):\n%s", d)
 	}
+	r = Together(append(pair(1)[:1], refused), 2)
+	if d := gocmp.Diff(append(Together(pair(1)[:1], 2), Result{}), r); d != "" {
+		t.Errorf("of two models, one is refused (-without +with):\n%s", d)
+	}
+	if r = Together([]Model{refused, refused}, 2); r[0].Throughput+r[1].Throughput != 0 {
+		t.Errorf("all are refused: %+v", r)
+	}
 }
 
 // Only the results are allocated.
