@@ -30,7 +30,11 @@ func (x *Search) predict(model, option, cores int) prediction {
 	var at, logs, busy []float64
 	for _, level := range m.levels(o) {
 		r := x.simulate([]int{model}, []int{option}, cores, func(int) float64 { return level / m.Load.Level() })[0]
-		at, logs, busy = append(at, math.Log(level)), append(logs, m.logOf(r)), append(busy, r.Busy*float64(o.Curve.Threads))
+		log := m.logOf(r)
+		if r.Throughput == 0 { // the server refuses the requests
+			log = math.Ln2
+		}
+		at, logs, busy = append(at, math.Log(level)), append(logs, log), append(busy, r.Busy*float64(o.Curve.Threads))
 		if logs[len(logs)-1] > math.Ln2 {
 			break // beyond twice a limit nothing is asked
 		}

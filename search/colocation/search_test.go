@@ -233,6 +233,28 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
+// An option that refuses the model's requests carries no load.
+func TestOptionThatRefuses(t *testing.T) {
+	t.Parallel()
+	s := two()
+	s.Models[0].Load.BatchSize = 2
+	for i := range s.Models[0].Options[1:] {
+		s.Models[0].Options[1+i].Batcher.MaxBatch = 2
+	}
+	x, err := New(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for option, carries := range []bool{false, true, true} {
+		if log := x.predict(0, option, 3).highest(0); math.IsInf(log, -1) == carries {
+			t.Errorf("option %d carries up to exp(%v) requests/s", option, log)
+		}
+	}
+	if trial, ok := x.Ask(); ok && trial.Options[0] == 0 {
+		t.Errorf("it asks for %v", trial)
+	}
+}
+
 // measured returns a search of two models with one trial, at which all latencies are at half of their
 // limits.
 func measured(t *testing.T) (*Search, Outcome) {
