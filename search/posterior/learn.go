@@ -142,8 +142,11 @@ func around(s scales) cloud {
 func (c cloud) scales() scales { return scalesOf(c.means) }
 
 // towards returns a cloud around drawn scales. A few likely sets would make it collapse, so a power
-// flattens the weights until enough sets count.
+// flattens the weights until enough sets count. Without any set it stays where it is.
 func (c cloud) towards(list []drawn) cloud {
+	if len(list) == 0 {
+		return c
+	}
 	weights := make([]float64, len(list))
 	for power := 1.0; ; power /= 2 {
 		sum, squares := 0.0, 0.0
@@ -193,7 +196,7 @@ func (p *process) draw(from cloud, common scales, step int) []drawn {
 		}
 		s := scalesOf(logs)
 		s.global = common.global
-		if likelihood, ok := p.factor(&s, desk); ok {
+		if likelihood, ok := p.factor(&s, desk); ok && isFinite(likelihood) {
 			list = append(list, drawn{s, likelihood + weight})
 			most = max(most, likelihood+weight)
 		}

@@ -52,6 +52,18 @@ func (o Options) like(metric measure.Metric) *process {
 	return like
 }
 
+// predict returns the logarithm of a metric at a cell by the prior; false if that has none, or none that is finite.
+func (o Options) predict(c Cell, metric measure.Metric) (float64, bool) {
+	if o.Prior == nil {
+		return 0, false
+	}
+	log, ok := o.Prior.Log(c.Candidate, c.Load, metric)
+	if !ok || !isFinite(log) {
+		return 0, false
+	}
+	return log, true
+}
+
 // Cell is a configuration under a load on one of the campaign's servers.
 type Cell struct {
 	Candidate search.Candidate
@@ -317,9 +329,6 @@ func scaleOf(cells []Cell) (Joint, bool) {
 // IsPredicted reports whether the prior predicts a metric at a cell, so that the estimate rests on
 // more than the cell's own trials.
 func (p *Posterior) IsPredicted(c Cell, metric measure.Metric) bool {
-	if p.options.Prior == nil {
-		return false
-	}
-	_, ok := p.options.Prior.Log(c.Candidate, c.Load, metric)
+	_, ok := p.options.predict(c, metric)
 	return ok
 }

@@ -46,12 +46,18 @@ func (p *Posterior) read(events []search.Event) []reading {
 		}
 		r.at = e.Middle().Seconds()
 		for _, metric := range metrics {
-			r.values = append(r.values, p.options.Figures.of(m, metric).value)
+			v := p.options.Figures.of(m, metric).value
+			v.isKnown = v.isKnown && isFinite(v.log) && isFinite(v.variance)
+			r.values = append(r.values, v)
 		}
 		list = append(list, r)
 	}
 	return list
 }
+
+// isFinite reports whether a number is one that learning can use. A single other one makes all scales equally
+// unlikely.
+func isFinite(x float64) bool { return !math.IsNaN(x) && !math.IsInf(x, 0) }
 
 // findMissing finds, for each metric, the candidates whose trials lack it. Percentiles are left out,
 // since the model completes them in a trial with too few requests.

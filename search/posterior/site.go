@@ -32,9 +32,7 @@ const delayUnit = 100 * time.Microsecond
 // siteOf returns the site of a cell with a key.
 func siteOf(c Cell, key CellKey, metric measure.Metric, o Options) site {
 	s := site{Coordinates: o.Figures.at(c, key, o.Space)}
-	if o.Prior != nil {
-		s.prior, s.isKnown = o.Prior.Log(c.Candidate, c.Load, metric)
-	}
+	s.prior, s.isKnown = o.predict(c, metric)
 	return s
 }
 
