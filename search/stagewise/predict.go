@@ -127,13 +127,13 @@ func (x *Stagewise) value(r result, m measure.Metric) (float64, bool) {
 		return 0, false
 	}
 	if q, isQuantile := m.Quantile(); isQuantile {
-		return math.Log(r.Quantile(q)), true
+		return posterior.Log(m, r.Quantile(q)), true // far below the median, a quantile may be less than 0
 	}
 	switch m {
 	case measure.Throughput:
 		return math.Log(r.Throughput), true
 	case measure.LatencyAvg:
-		return math.Log(r.Mean), true
+		return posterior.Log(m, r.Mean), true
 	case measure.Cost:
 		if cost := x.settings.Goal.Cost(r.Throughput); cost > 0 {
 			return math.Log(cost), true
