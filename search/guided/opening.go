@@ -9,6 +9,7 @@ import (
 	"tuner/search/guided/belief"
 	"tuner/search/guided/pools"
 	"tuner/search/guided/predict"
+	"tuner/search/guided/service"
 	"tuner/search/guided/tuning"
 	"tuner/search/queuesim"
 )
@@ -150,11 +151,12 @@ func (o opener) repeat() (search.Action, bool) {
 	}
 	const why = "service times again: the time of a larger batch is implausible"
 	together := p.Together()
-	if sizes := together.Suspects(o.tuning.Service); len(sizes) > 0 && together.Trials() == 1 {
+	suspects := func(t *service.Times) []int { return slices.DeleteFunc(t.Suspects(o.tuning.Service), p.Refuses) }
+	if sizes := suspects(together); len(sizes) > 0 && together.Trials() == 1 {
 		return o.serviceTrial(p, p.Instances(), sizes, why), true
 	}
 	alone := p.Engine().Alone()
-	if sizes := alone.Suspects(o.tuning.Service); len(sizes) > 0 && alone.Trials() == 1 && p == p.Engine().OpenedOn() {
+	if sizes := suspects(alone); len(sizes) > 0 && alone.Trials() == 1 && p == p.Engine().OpenedOn() {
 		return o.serviceTrial(p, 1, sizes, why), true
 	}
 	return search.Action{}, false

@@ -269,6 +269,57 @@ func TestUnluckyServiceWindow(t *testing.T) {
 	}
 }
 
+// The times of the smallest sizes are implausible, and the trial that measures them again gets no answer. They were
+// served before, so they are not out, and the search continues in the other pools.
+func TestUnluckyRepetition(t *testing.T) {
+	t.Parallel()
+	m := typical(1, 0.05)
+	g := New(m.settings, standings.NewLedger(m.settings.Goal), m.settings.Space.Candidates())
+	next := g.Ask()
+	for next.Trial.Phase != search.PhaseService {
+		g.Tell(m.answer(g, next.Trial, 0))
+		next = g.Ask()
+	}
+	e := m.answer(g, next.Trial, 1)
+	e.Measurement.Windows[0] = serviceWindowOf(1, 1e-6)
+	g.Tell(e)
+	again := g.Ask()
+	if diff := cmp.Diff([]int{1, 2}, again.Trial.Sizes); diff != "" || again.Trial.Phase != search.PhaseService {
+		t.Fatalf("it does not measure the sizes again (-want +got):\n%s", diff)
+	}
+	e = search.Event{Trial: again.Trial, Elapsed: e.Elapsed + time.Second}
+	e.Measurement.Windows = slices.Repeat([]measure.Window{{Duration: 200 * time.Millisecond}}, again.Trial.Windows)
+	g.Tell(e)
+	p, _ := g.poolOf(again.Trial.Candidate)
+	if p.Refuses(1) || p.HasFailed() {
+		t.Errorf("a batch of one is refused: %t; the pool has failed: %q", p.Refuses(1), p.Failure())
+	}
+	if next := g.Ask(); next.Stop {
+		t.Errorf("the search is over: %s", next.Why)
+	}
+}
+
+// Sizes that are out are not measured again, however implausible their times are: where requests are of several
+// shapes, some of a size may have a time.
+func TestRefusedSizesAreNotRepeated(t *testing.T) {
+	t.Parallel()
+	m := typical(1, 0.05)
+	g := New(m.settings, standings.NewLedger(m.settings.Goal), m.settings.Space.Candidates())
+	next := g.Ask()
+	for next.Trial.Phase != search.PhaseService {
+		g.Tell(m.answer(g, next.Trial, 0))
+		next = g.Ask()
+	}
+	e := m.answer(g, next.Trial, 1)
+	e.Measurement.Windows[0] = serviceWindowOf(1, 1e-6)
+	g.Tell(e)
+	p, _ := g.poolOf(next.Trial.Candidate)
+	p.RuleOutBatches(1, 0)
+	if again, more := g.opener.repeat(); more {
+		t.Errorf("it measures the sizes %v again", again.Trial.Sizes)
+	}
+}
+
 // Windows in which no request ended, such as by chance at a low rate, carry no information, and
 // rule out nothing else.
 func TestEmptyWindows(t *testing.T) {

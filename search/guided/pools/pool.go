@@ -190,7 +190,8 @@ func (p *Pool) FailStart(reason string) {
 
 // RecordService adds a service trial in the pool's process. If it fails without measured sizes, it
 // closes the pool. If smaller batches were measured first, it rules out the failed and larger ones:
-// with one client, in all pools of the engine.
+// with one client, in all pools of the engine. Where nothing failed, and a size has a time from an earlier
+// trial, it got no answer by chance.
 func (p *Pool) RecordService(e search.Event, clientBatch int) {
 	times, ruleOut := &p.crowded, func(size int) { p.RuleOutBatches(size, 0) }
 	if e.Trial.Load.Concurrency == 1 {
@@ -203,7 +204,7 @@ func (p *Pool) RecordService(e search.Event, clientBatch int) {
 		p.failure = f.Reason
 	case !times.IsKnown():
 		p.failure = "its service times are unknown"
-	case isRefused:
+	case isRefused && (f != nil || !times.Has(size)):
 		ruleOut(size)
 	}
 }

@@ -51,6 +51,9 @@ func (t *Times) Trials() int { return t.trials }
 // LargestAsked returns the largest size that a trial requested, even if it was not measured.
 func (t *Times) LargestAsked() int { return t.largestAsked }
 
+// Has reports whether a size was measured.
+func (t *Times) Has(size int) bool { return slices.Contains(t.sizes, size) }
+
 // Largest returns the largest measured size; 0 without one.
 func (t *Times) Largest() int {
 	if len(t.sizes) == 0 {
