@@ -156,7 +156,9 @@ func (p *Plan) predicted(most int) []verdict.Rival {
 	}
 	list, _ := predictor.Rivals()
 	list = slices.DeleteFunc(slices.Clone(list), func(r verdict.Rival) bool { return r.IsPool })
-	value := func(r verdict.Rival) float64 { return r.Score.Mean + math.Log(r.Holds) }
+	value := func(r verdict.Rival) float64 {
+		return verdict.Expected(p.settings.Goal.Objective, r.Score.Mean, r.Holds)
+	}
 	slices.SortStableFunc(list, func(a, b verdict.Rival) int { return -cmp.Compare(value(a), value(b)) })
 	return list[:min(most, len(list))]
 }

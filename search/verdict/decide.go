@@ -346,11 +346,17 @@ func (d *decider) best(is func(int) bool) int {
 func (d *decider) likeliest(is func(int) bool) int {
 	best, most := -1, math.Inf(-1)
 	for _, i := range d.order {
-		if value := d.scores.means[i]/d.Goal.Objective.Weight() + math.Log(d.choices[i].Holds); is(i) && value > most {
+		if value := Expected(d.Goal.Objective, d.scores.means[i], d.choices[i].Holds); is(i) && value > most {
 			best, most = i, value
 		}
 	}
 	return best
+}
+
+// Expected returns the logarithm of the expected objective at a score, if it counts as 0 where the limits are missed.
+// holds is the probability that they are kept.
+func Expected(o search.Objective, score, holds float64) float64 {
+	return score/o.Weight() + math.Log(holds)
 }
 
 // byMiss orders choices: first those that may lead, then the smallest miss on log scale, then the
