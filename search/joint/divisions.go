@@ -29,13 +29,14 @@ func Divisions(models, cores int) []search.Value {
 	return list
 }
 
-// CountDivisions returns the number of Divisions, at most limit: cores−1 over models−1.
+// CountDivisions returns the number of Divisions, at most limit: cores−1 over models−1. That is as many as over
+// cores−models, and up to the smaller of both the numbers on the way rise.
 func CountDivisions(models, cores, limit int) int {
 	if models < 1 || models > cores {
 		return 0
 	}
 	n := 1
-	for i := 1; i < models; i++ {
+	for i := 1; i <= min(models-1, cores-models); i++ {
 		if n = n * (cores - i) / i; n >= limit {
 			return limit
 		}

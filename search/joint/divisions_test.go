@@ -55,4 +55,8 @@ func TestDivisionsAreComplete(t *testing.T) {
 	if n := joint.CountDivisions(16, 256, 1000); n != 1000 {
 		t.Errorf("16 models on 256 cores have %d divisions, at most 1000", n)
 	}
+	// 19 over 15 is 3,876, though 19 over 9 is 92,378.
+	if n, err := joint.CountDivisions(16, 20, 1<<16), joint.CheckDivisions(16, 20); n != 3876 || err != nil {
+		t.Errorf("16 models on 20 cores have %d divisions: %v", n, err)
+	}
 }
