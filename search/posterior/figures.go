@@ -84,11 +84,7 @@ func figureOf(m measure.Measurement, metric measure.Metric) figure {
 	if !ok || e.Value < 0 {
 		return figure{}
 	}
-	v := value{log: Log(metric, e.Value), variance: quietest * quietest, isKnown: true}
-	if metric.IsGoodput() {
-		rate, _ := m.Value(measure.Throughput)
-		v.log = LogGoodput(rate, e.Value/max(rate, Least))
-	}
+	v := value{log: LogIn(m, metric, e.Value), variance: quietest * quietest, isKnown: true}
 	if e.Lo > 0 && e.Hi > e.Lo {
 		d := math.Log(e.Hi/e.Lo) / (2 * stats.Half95)
 		v.variance = max(d*d, v.variance)

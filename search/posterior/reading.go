@@ -112,6 +112,15 @@ func Log(metric measure.Metric, value float64) float64 {
 	return math.Log(max(value, least))
 }
 
+// LogIn returns the natural logarithm of a metric's value in a measurement, as Log and LogGoodput do.
+func LogIn(m measure.Measurement, metric measure.Metric, value float64) float64 {
+	if !metric.IsGoodput() {
+		return Log(metric, value)
+	}
+	rate, _ := m.Value(measure.Throughput)
+	return LogGoodput(rate, value/max(rate, Least))
+}
+
 // LogGoodput returns the natural logarithm of a goodput, from the throughput and the share of the
 // answers that come within the limit. A share below leastShare counts as that, since the logarithm
 // of 0 tells a Gaussian process nothing.

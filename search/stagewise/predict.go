@@ -111,7 +111,7 @@ func (x *Stagewise) simulate(c combination, level float64) result {
 	for i, o := range c.options {
 		stages[i] = queuesim.Stage{Batcher: o.queue, Curve: o.curve, After: x.stages[i].after}
 	}
-	options := queuesim.Options{Requests: x.tuning.Requests, Seed: x.settings.Seed}
+	options := queuesim.Options{Requests: x.tuning.Requests, Seed: x.settings.Seed, Within: x.settings.Goal.Within()}
 	r, busy := x.line.Simulate(stages, x.settings.Space.Facts.Cores, x.settings.Space.Load.At(level), x.overhead, options)
 	one := result{Result: r}
 	for i, b := range busy {
@@ -129,6 +129,13 @@ func (x *Stagewise) value(r result, m measure.Metric) (float64, bool) {
 	if q, isQuantile := m.Quantile(); isQuantile {
 		return posterior.Log(m, r.Quantile(q)), true // far below the median, a quantile may be less than 0
 	}
+	if limit, isGoodput := m.Within(); isGoodput {
+		i := slices.Index(x.settings.Goal.Within(), limit.Seconds())
+		if i < 0 {
+			return 0, false
+		}
+		return posterior.LogGoodput(r.Throughput, r.Within[i]), true
+	}
 	switch m {
 	case measure.Throughput:
 		return math.Log(r.Throughput), true
@@ -140,6 +147,45 @@ func (x *Stagewise) value(r result, m measure.Metric) (float64, bool) {
 		}
 	}
 	return 0, false
+}
+
+// predicts reports whether the simulation predicts a metric.
+func (x *Stagewise) predicts(m measure.Metric) bool {
+	_, ok := x.value(result{Result: queuesim.Result{Throughput: 1, Within: make([]float64, len(x.settings.Goal.Within()))}}, m)
+	return ok
+}
+
+// unpredicted lists the metrics of the objective that the simulation does not predict, such as the memory.
+func (x *Stagewise) unpredicted() []measure.Metric {
+	var list []measure.Metric
+	for _, t := range x.settings.Goal.Objective.Terms {
+		if !x.predicts(t.Metric) {
+			list = append(list, t.Metric)
+		}
+	}
+	return list
+}
+
+// standard is the best configuration so far, with which others are compared.
+type standard struct {
+	score float64                    // -Inf while none keeps the limits
+	logs  map[measure.Metric]float64 // logarithms of what the simulation does not predict
+}
+
+// standard returns the best configuration so far. Others are expected to have the figures of it that the simulation
+// does not predict.
+func (x *Stagewise) standard() standard {
+	s := standard{x.ledger.Lead(), map[measure.Metric]float64{}}
+	best, ok := x.ledger.Leader()
+	if ranked := x.ledger.Ranked(); !ok && len(ranked) > 0 {
+		best = ranked[0]
+	}
+	for _, m := range x.unpredicted() {
+		if value, known := x.settings.Goal.Value(best.Measurement, m); known && value > 0 {
+			s.logs[m] = math.Log(value)
+		}
+	}
+	return s
 }
 
 // Log predicts a metric of a configuration under a load from the service times, as the prior of the plan's
@@ -166,13 +212,15 @@ func (x *Stagewise) believe(c combination, level float64, metric measure.Metric)
 	return posterior.Normal{Mean: log + mean, Deviation: math.Sqrt(variance)}, true
 }
 
-// expect returns the score of a cell, and the probability that it keeps the limits. Metrics that no service
-// time shows do not count.
-func (x *Stagewise) expect(c combination, level float64) (score posterior.Normal, holds float64, ok bool) {
+// expect returns the score of a cell, and the probability that it keeps the limits. Of an objective's metrics that
+// no service time shows, it has the figures of the best configuration so far. Limits on others do not count. It
+// returns false if service times show none of the objective.
+func (x *Stagewise) expect(c combination, level float64, lead standard) (score posterior.Normal, holds float64, ok bool) {
 	variance := 0.0
 	for _, t := range x.settings.Goal.Objective.Terms {
 		n, known := x.believe(c, level, t.Metric)
 		if !known {
+			score.Mean += t.Signed() * lead.logs[t.Metric]
 			continue
 		}
 		ok = true
@@ -222,7 +270,7 @@ func (x *Stagewise) levels(c combination) []float64 {
 }
 
 // best returns the best load of a combination that was not measured there, by what is expected.
-func (x *Stagewise) best(c combination, lead float64) (outlook, bool) {
+func (x *Stagewise) best(c combination, lead standard) (outlook, bool) {
 	if x.excluded[c.key] {
 		return outlook{}, false
 	}
@@ -234,7 +282,7 @@ func (x *Stagewise) best(c combination, lead float64) (outlook, bool) {
 		for _, p := range points {
 			isMeasured = isMeasured || p.Level == level
 		}
-		score, holds, ok := x.expect(c, level)
+		score, holds, ok := x.expect(c, level, lead)
 		if isMeasured || !ok {
 			continue
 		}
@@ -242,13 +290,13 @@ func (x *Stagewise) best(c combination, lead float64) (outlook, bool) {
 		for _, part := range c.options {
 			o.isOpen = o.isOpen && part.pool.Engine().IsOpen()
 		}
-		if math.IsInf(lead, -1) {
+		if math.IsInf(lead.score, -1) {
 			if o.worth = holds; holds < x.tuning.Impossible {
 				o.worth = 0
 			}
 			o.why = "the stages' service times promise to keep the limits"
 		} else {
-			gain := posterior.Normal{Mean: score.Mean - lead, Deviation: score.Deviation}
+			gain := posterior.Normal{Mean: score.Mean - lead.score, Deviation: score.Deviation}
 			o.worth = holds * gain.Surplus(math.Inf(-1)) / x.settings.Goal.Objective.Weight()
 		}
 		if !isAny || o.worth > found.worth {
@@ -272,7 +320,7 @@ func (x *Stagewise) outlooks() []outlook {
 		}
 		options = append(options, list)
 	}
-	lead := x.ledger.Lead()
+	lead := x.standard()
 	seen, list := map[string]float64{}, []outlook{}
 	look := func(c combination) float64 {
 		if known, ok := seen[c.key]; ok {

@@ -7,6 +7,7 @@ import (
 
 	"tuner/measure"
 	"tuner/search"
+	"tuner/search/posterior"
 )
 
 // The error of a prediction, the logarithm of a figure over its simulation, is a Gaussian process with mean
@@ -68,9 +69,9 @@ func (r *residuals) at(x *Stagewise, c combination, level float64, m measure.Met
 	return mean, max(variance, least)
 }
 
-// scale returns the factor of the deviations for a metric.
+// scale returns the factor of the deviations for a metric: a goodput depends on the tail of the latencies too.
 func (r *residuals) scale(m measure.Metric) float64 {
-	if info, _ := m.Info(); info.Unit == measure.Seconds {
+	if info, _ := m.Info(); info.Unit == measure.Seconds || m.IsGoodput() {
 		return r.deviations.Tail
 	}
 	return 1
@@ -125,8 +126,8 @@ func (r *residuals) solve(x *Stagewise, m measure.Metric) *solved {
 		}
 		e, isMeasured := t.measurement.Estimate(m)
 		log, isPredicted := x.value(x.simulate(c, t.load.Level()), m)
-		if isMeasured && isPredicted && e.Value > 0 {
-			s.cells = append(s.cells, errorAt{c, t.load.Level(), math.Log(e.Value) - log})
+		if isMeasured && isPredicted && (e.Value > 0 || m.IsGoodput()) {
+			s.cells = append(s.cells, errorAt{c, t.load.Level(), posterior.LogIn(t.measurement, m, e.Value) - log})
 		}
 	}
 	n := len(s.cells)

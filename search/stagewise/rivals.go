@@ -6,7 +6,7 @@ import "tuner/search/verdict"
 const mostRivals = 4
 
 // Rivals lists the cells that were not measured and may be better, the most promising first. isOpen means
-// that service times are still missing.
+// that service times are still missing, or that they do not show all of the objective.
 func (x *Stagewise) Rivals() (list []verdict.Rival, isOpen bool) {
 	if _, more := x.price(); more {
 		return nil, true
@@ -18,5 +18,5 @@ func (x *Stagewise) Rivals() (list []verdict.Rival, isOpen bool) {
 		}
 		list = append(list, verdict.Rival{Candidate: o.candidate, Load: axis.At(o.level), Score: o.score, Holds: o.holds, IsPool: !o.isOpen})
 	}
-	return list, false
+	return list, len(x.unpredicted()) > 0
 }

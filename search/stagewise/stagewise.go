@@ -10,6 +10,7 @@ package stagewise
 import (
 	"fmt"
 	"math"
+	"strings"
 
 	"tuner/measure"
 	"tuner/search"
@@ -83,6 +84,13 @@ func (x *Stagewise) choose(affords func(search.Trial) bool) search.Action {
 		if affords == nil || affords(trial) {
 			return search.Action{Trial: trial, Why: o.why}
 		}
+	}
+	if unknown := x.unpredicted(); len(unknown) == len(x.settings.Goal.Objective.Terms) {
+		names := make([]string, len(unknown))
+		for i, m := range unknown {
+			names[i] = string(m)
+		}
+		return search.Action{Stop: true, Why: "the service times of the stages show nothing of " + strings.Join(names, " and ")}
 	}
 	return search.Action{Stop: true, Why: "no other configuration of the stages is likely to be better by enough to be worth a trial"}
 }
