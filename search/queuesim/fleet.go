@@ -86,6 +86,7 @@ func (f *Fleet) count(now float64) {
 	for i := range f.servers {
 		s := f.servers[i]
 		s.proceed(now, 0)
+		s.advance(now) // what its instances did before does not count
 		s.tally.counting = true
 	}
 }

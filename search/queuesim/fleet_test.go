@@ -3,6 +3,7 @@ package queuesim
 import (
 	"math"
 	"testing"
+	"time"
 
 	"tuner/measure"
 )
@@ -63,5 +64,23 @@ func TestFleetAnswersAll(t *testing.T) {
 	}
 	if math.Abs(got.Throughput/100-1) > 0.15 {
 		t.Errorf("throughput %.1f/s, want 100/s", got.Throughput)
+	}
+}
+
+// steady are arrivals every half second.
+type steady struct{ n int }
+
+func (s *steady) Next() time.Duration {
+	s.n++
+	return time.Duration(s.n) * time.Second / 2
+}
+
+// A server is busy for a second with each request, and never idle from the first one on. The second one begins what
+// counts, half a second later: what the server did before is no part of it.
+func TestFleetIsBusySinceItCounts(t *testing.T) {
+	t.Parallel()
+	got := new(Fleet).Simulate(1, RoundRobin, Batcher{}, constant(1), measure.Load{RequestRate: 2}, Options{Requests: 4, Arrivals: &steady{}})
+	if math.Abs(got.Busy-1) > 1e-9 {
+		t.Errorf("%v of 1 instance are busy", got.Busy)
 	}
 }
