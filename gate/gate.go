@@ -94,7 +94,7 @@ type Need struct {
 }
 
 // mostErrors is the largest share of a side's requests that may fail.
-const mostErrors = 0.01
+const mostErrors = measure.MostErrors
 
 // run is the state of a running gate.
 type run struct {

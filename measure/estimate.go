@@ -153,6 +153,15 @@ func (m Measurement) Errors() int {
 	return n
 }
 
+// Dropped is the number of requests of an open loop in all windows that were never sent.
+func (m Measurement) Dropped() int {
+	n := 0
+	for _, w := range m.Windows {
+		n += w.Dropped
+	}
+	return n
+}
+
 // errorRate returns the share of the windows' requests that failed or were dropped, without an
 // interval. It returns false when there were no requests.
 func (m Measurement) errorRate() (Estimate, bool) {

@@ -49,6 +49,10 @@ const (
 	Scale Metric = "scale"
 )
 
+// MostErrors is the largest share of failed and dropped requests with which a load counts as served.
+// A server that refuses requests answers the others quickly, so their latencies alone say too little.
+const MostErrors = 0.01
+
 // A metric of one of several models has the model's name before it: encoder.latency_p99. Without a
 // name it is a figure of the server.
 

@@ -114,7 +114,7 @@ const (
 	VerdictBudget      Verdict = "budget"
 	VerdictUnstable    Verdict = "unstable"    // no three windows agreed within the trials
 	VerdictUnjudged    Verdict = "unjudged"    // there were fewer windows than the rule needs
-	VerdictOverLimit   Verdict = "over limit"  // the latency is certainly above the limit
+	VerdictOverLimit   Verdict = "over limit"  // the limit is certainly missed
 	VerdictInterrupted Verdict = "interrupted" // by the user, or by the run's deadline
 	VerdictFailed      Verdict = "failed"      // the server failed
 )
@@ -129,7 +129,8 @@ const (
 	LimitLikelyMet Limit = "likely met"
 	// the value is above the limit, the interval reaches below
 	LimitLikelyMissed Limit = "likely missed"
-	LimitMissed       Limit = "missed" // the whole interval is above the limit
+	// the whole interval is above the limit, or more than 1 % of the requests failed or were dropped
+	LimitMissed Limit = "missed"
 )
 
 // Within reports whether the measured value lies within the limit.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -79,6 +80,48 @@ func TestBoundaryIsConfirmed(t *testing.T) {
 	}
 	if len(report.Warnings) != 1 || report.Best < 0 || report.Levels[report.Best].Load.Concurrency != 5 {
 		t.Errorf("best %d, warnings %q; want concurrency 5 and a warning", report.Best, report.Warnings)
+	}
+}
+
+// A server answers 1,000 requests/s in 16 ms, however many are due: the rest is dropped. A search
+// ends at the highest rate of which hardly anything is dropped.
+func TestDroppedRequestsMissTheLimit(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		search Search
+		levels Levels
+		want   []float64
+	}{
+		"binary": {SearchBinary, Levels{Start: 100, End: 5000, Step: 1000}, []float64{100, 5000, 2550, 1325, 712.5, 712.5}},
+		"open":   {SearchLinear, Levels{Start: 500, Step: 500, Open: true}, []float64{500, 1000, 1500}},
+	} {
+		s := Settings{Mode: ModeRate, Search: c.search, Levels: c.levels, LatencyLimit: 50 * ms}
+		r := &run{options: Options{Settings: s}}
+		var order []float64
+		r.measure = func(_ context.Context, rate float64) (Level, error) {
+			if order = append(order, rate); len(order) > 20 {
+				return Level{}, errors.New("there is no end")
+			}
+			w := window(t, 16*ms, int(min(rate, 1000))/10)
+			w.Scheduled = int(rate)
+			w.Dropped = max(0, w.Scheduled-1000)
+			l := Level{Load: measure.Load{RequestRate: rate, BatchSize: 1}, Measurement: measure.Measurement{Windows: repeat(3, w)}}
+			l.Limit = s.limitOf(l.Measurement)
+			l.Warnings = s.warnings(l, nil)
+			return l, nil
+		}
+		err := r.search(t.Context())
+		if err != nil || !slices.Equal(order, c.want) {
+			t.Errorf("%s: rates %v, %v; want %v", name, order, err, c.want)
+		}
+		if best := r.report.best(); best < 0 || r.report.Levels[best].Load.RequestRate > 1000 {
+			t.Errorf("%s: best %d", name, best)
+		}
+		for _, l := range r.report.Levels {
+			if warned := strings.Contains(strings.Join(l.Warnings, "\n"), "requests were not sent"); warned != (l.Load.RequestRate > 1000) {
+				t.Errorf("%s: %s: warnings %q", name, l.Load, l.Warnings)
+			}
+		}
 	}
 }
 

@@ -145,12 +145,18 @@ func (s Settings) counting(windows []measure.Window) []measure.Window {
 	return windows
 }
 
-// limitOf returns the relation of the judged latency to the limit.
+// limitOf returns the relation of the judged latency to the limit. Requests that failed or were
+// dropped have no latency. If they are too many, the load misses the limit.
 func (s Settings) limitOf(m measure.Measurement) Limit {
 	latency, served := s.Latency(m)
 	limit := s.LatencyLimit.Seconds()
+	lost, _ := m.Estimate(measure.ErrorRate)
 	switch {
-	case limit == 0 || !served:
+	case limit == 0:
+		return ""
+	case lost.Value > measure.MostErrors:
+		return LimitMissed
+	case !served:
 		return ""
 	case latency.Lo > limit:
 		return LimitMissed

@@ -125,10 +125,19 @@ func TestLimit(t *testing.T) {
 	mixed := sequence(window(t, 4*ms, 100), window(t, 14*ms, 100), window(t, 4*ms, 100), window(t, 14*ms, 100))
 	// mean 11 ms, wide
 	above := sequence(window(t, 8*ms, 100), window(t, 14*ms, 100), window(t, 8*ms, 100), window(t, 14*ms, 100))
+	// 1,000 of the requests of a window are answered, in 9 ms
+	with := func(failed, dropped int) []measure.Window {
+		w := window(t, 9*ms, 100)
+		w.Errors, w.Dropped, w.Scheduled = failed, dropped, w.Requests+failed+dropped
+		return repeat(3, w)
+	}
 	for name, c := range map[string]struct {
 		windows []measure.Window
 		want    Limit
 	}{
+		"few dropped":   {with(5, 5), LimitMet}, // 10 of 1,010
+		"more dropped":  {with(0, 11), LimitMissed},
+		"more failed":   {with(11, 0), LimitMissed},
 		"met":           {repeat(3, window(t, 9*ms, 100)), LimitMet},
 		"missed":        {repeat(3, window(t, 11*ms, 100)), LimitMissed},
 		"likely met":    {mixed, LimitLikelyMet},

@@ -22,6 +22,7 @@ func (s Settings) warnings(l Level, unread error) []string {
 		}
 	}
 	warn(failures(l.Measurement))
+	warn(drops(l.Measurement))
 	if l.Resent > 0 {
 		warn(fmt.Sprintf("requests that met a connection which the server had closed, and were sent once more: %d", l.Resent))
 	}
@@ -60,6 +61,19 @@ func failures(m measure.Measurement) string {
 	first := slices.IndexFunc(m.Windows, func(w measure.Window) bool { return w.Errors > 0 })
 	return fmt.Sprintf("%d of %d requests failed (%.3g %%), the first with: %s", failed, failed+completed,
 		100*float64(failed)/float64(failed+completed), m.Windows[first].FirstError)
+}
+
+// drops describes the requests that were never sent; "" if there are none.
+func drops(m measure.Measurement) string {
+	dropped, due := m.Dropped(), 0
+	if dropped == 0 {
+		return ""
+	}
+	for _, w := range m.Windows {
+		due += w.Scheduled
+	}
+	return fmt.Sprintf("%d of %d requests were not sent (%.3g %%), since too many were in flight: no latency includes them",
+		dropped, due, 100*float64(dropped)/float64(due))
 }
 
 // doubt names the goal of the stop rule that was not reached; "" if it was.

@@ -250,9 +250,8 @@ func (g Goal) Unscored(value func(measure.Metric) (float64, bool)) []Miss {
 	return misses
 }
 
-// MostErrors is the share of failed requests that every goal tolerates. A configuration that
-// refuses requests answers the others quickly, and must not count as a good one.
-const MostErrors = 0.01
+// MostErrors is the share of failed requests that every goal tolerates.
+const MostErrors = measure.MostErrors
 
 // Misses lists the constraints that a measurement does not satisfy, in their order, and last the
 // limit on failed requests that every goal has. A metric that the measurement lacks counts as

@@ -118,7 +118,8 @@ func writePerf(out io.Writer, r paflags.Reports, report perf.Report) error {
 }
 
 // perfVerdict returns the error of a run. An interruption comes first, then the run's own error,
-// failed requests, unstable levels, and a latency limit that no level keeps.
+// failed and dropped requests, unstable levels, and a latency limit that no level keeps. Drops at a
+// level that misses the limit are no failure: they are where a search ends.
 func perfVerdict(r perf.Report, err error) error {
 	switch {
 	case r.Interrupted:
@@ -126,9 +127,12 @@ func perfVerdict(r perf.Report, err error) error {
 	case err != nil:
 		return err
 	}
-	failed, unstable := 0, 0
+	failed, dropped, unstable := 0, 0, 0
 	for _, l := range r.Levels {
 		failed += l.Measurement.Errors()
+		if l.Limit != perf.LimitMissed {
+			dropped += l.Measurement.Dropped()
+		}
 		if l.Verdict == perf.VerdictUnstable {
 			unstable++
 		}
@@ -136,6 +140,8 @@ func perfVerdict(r perf.Report, err error) error {
 	switch {
 	case failed > 0:
 		return fmt.Errorf("%d requests failed", failed)
+	case dropped > 0:
+		return fmt.Errorf("%d requests were not sent, since too many were in flight", dropped)
 	case unstable > 0:
 		return fmt.Errorf("levels that were not stable: %d of %d", unstable, len(r.Levels))
 	case r.Settings.LatencyLimit > 0 && r.Best < 0:

@@ -88,7 +88,8 @@ type jsonLevel struct {
 	WarmUp float64      `json:"warm_up"`        // time until the first window, in seconds
 	// why the level ended; unjudged: fewer than three windows under --stop stability
 	Verdict perf.Verdict `json:"verdict"`
-	// how the latency keeps its limit; likely: the interval contains the limit
+	// how the latency keeps its limit; likely: the interval contains the limit. A level with more
+	// than 1 % of failed or dropped requests misses it
 	Limit    perf.Limit `json:"limit,omitempty"`
 	Failure  string     `json:"failure,omitempty"` // why the level failed
 	Warnings []string   `json:"warnings"`          // warnings about this level
