@@ -104,7 +104,7 @@ func writePerf(out io.Writer, r paflags.Reports, report perf.Report) error {
 	if len(report.Levels) == 0 {
 		return errors.Join(errs...)
 	}
-	save := func(path string, fill func(io.Writer) error) { errs = append(errs, durable.WriteFile(path, fill)) }
+	save := func(path string, fill func(io.Writer) error) { errs = append(errs, durable.WriteNamed(path, fill)) }
 	if r.CSV != "" {
 		save(r.CSV, func(w io.Writer) error { return output.CSV(w, report, r.VerboseCSV) })
 		for _, c := range report.Composing() {

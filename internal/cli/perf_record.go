@@ -68,7 +68,7 @@ func recordTrace(con console, o recordOptions, path string) error {
 	if o.output == "" {
 		err = write(con.out)
 	} else {
-		err = exit.OfFiles(durable.WriteFile(o.output, write))
+		err = exit.OfFiles(durable.WriteNamed(o.output, write))
 	}
 	if err != nil {
 		return err

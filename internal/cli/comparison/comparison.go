@@ -59,7 +59,7 @@ func Run(o Options, paths []string) error {
 	if o.File == "" {
 		return write(o.Out, c)
 	}
-	if err := durable.WriteFile(o.File, func(w io.Writer) error { return write(w, c) }); err != nil {
+	if err := durable.WriteNamed(o.File, func(w io.Writer) error { return write(w, c) }); err != nil {
 		return exit.OfFiles(err)
 	}
 	fmt.Fprintf(o.Err, "written to %s\n", o.File)
@@ -105,9 +105,9 @@ func listRuns(o Options, dir string) error {
 	if o.Format != "text" {
 		return exit.Usagef("--format %s: one folder is listed as text and as a page; name two runs to compare", o.Format)
 	}
-	file := o.File
+	file, save := o.File, durable.WriteNamed
 	if file == "" {
-		file = filepath.Join(dir, indexFile)
+		file, save = filepath.Join(dir, indexFile), durable.WriteFile
 	}
 	if old, err := os.ReadFile(file); err == nil && !bytes.Contains(old, []byte(output.IndexMark)) {
 		return exit.Usagef("%s is there, and 'tuner compare' did not write it: name another file with -o", file)
@@ -122,7 +122,7 @@ func listRuns(o Options, dir string) error {
 	for _, e := range entries {
 		fmt.Fprintln(o.Out, terminal.Fold(terminal.Plain(fmt.Sprintf("%s: %s of %s: %s", e.Name, e.Kind, e.Model, e.Answer)), width))
 	}
-	if err := durable.WriteFile(file, func(w io.Writer) error { return output.WriteIndex(w, nameOf(dir), entries) }); err != nil {
+	if err := save(file, func(w io.Writer) error { return output.WriteIndex(w, nameOf(dir), entries) }); err != nil {
 		return exit.OfFiles(err)
 	}
 	fmt.Fprintf(o.Err, "written to %s\n", file)

@@ -326,7 +326,7 @@ func (o *Options) write(p capacity.Plan, costly func(w io.Writer, format string)
 	if o.File == "" {
 		return write(o.Out)
 	}
-	if err := durable.WriteFile(o.File, write); err != nil {
+	if err := durable.WriteNamed(o.File, write); err != nil {
 		return exit.OfFiles(err)
 	}
 	fmt.Fprintf(o.Err, "written to %s\n", o.File)
