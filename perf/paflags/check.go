@@ -83,7 +83,7 @@ func (o *Options) warnings() []string {
 	if o.given("measurement-request-count") && o.mode != "count_windows" {
 		list = append(list, "--measurement-request-count is ignored without --measurement-mode count_windows")
 	}
-	if o.given("max-threads") && (!o.given("request-rate-range") || o.async) {
+	if o.given("max-threads") {
 		list = append(list, "--max-threads is ignored: the requests in flight do not depend on threads")
 	}
 	return list
@@ -198,17 +198,14 @@ func (o *Options) checkCounts(p *problems.List, plan *Plan) {
 	if o.given("warm-up") && o.warmUpCount > 0 {
 		p.Addf("--warm-up and --warmup-request-count contradict each other: keep one of the two")
 	}
-	if o.maxOutstanding < 1 || o.maxThreads < 0 || o.maxThreads > 0 && o.given("max-outstanding") {
-		p.Addf("--max-outstanding must be 1 or more, and --max-threads cannot be combined with it")
+	if o.maxOutstanding < 1 {
+		p.Addf("--max-outstanding must be 1 or more")
 	}
 	plan.WarmUp = o.warmUp
 	if o.requestCount > 0 && !o.given("warm-up") {
 		plan.WarmUp = 0
 	}
 	plan.MaxInFlight = o.maxOutstanding
-	if o.maxThreads > 0 && !o.async {
-		plan.MaxInFlight = o.maxThreads
-	}
 	if o.cpus != "" {
 		var err error
 		plan.CPUs, err = parseCPUs(o.cpus)

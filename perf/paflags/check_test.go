@@ -105,8 +105,8 @@ func TestParseCPUs(t *testing.T) {
 	}
 }
 
-// settingsOf reads a command line, and returns the settings or the mistakes.
-func settingsOf(t *testing.T, arguments ...string) (perf.Settings, string) {
+// planOf reads a command line, and returns the plan with its warnings, or the mistakes.
+func planOf(t *testing.T, arguments ...string) (Plan, []string, error) {
 	t.Helper()
 	var o Options
 	f := pflag.NewFlagSet("perf", pflag.ContinueOnError)
@@ -114,11 +114,44 @@ func settingsOf(t *testing.T, arguments ...string) (perf.Settings, string) {
 	if err := f.Parse(append([]string{"-m", "law"}, arguments...)); err != nil {
 		t.Fatal(err)
 	}
-	plan, _, err := o.Check()
+	return o.Check()
+}
+
+// settingsOf reads a command line, and returns the settings or the mistakes.
+func settingsOf(t *testing.T, arguments ...string) (perf.Settings, string) {
+	t.Helper()
+	plan, _, err := planOf(t, arguments...)
 	if err != nil {
 		return plan.Settings, err.Error()
 	}
 	return plan.Settings, ""
+}
+
+// perf_analyzer's threads are the requests that may be in flight, so that others are sent late. Here
+// they bound nothing, with any load, and that is said.
+func TestThreadsBoundNothing(t *testing.T) {
+	t.Parallel()
+	intervals := filepath.Join(t.TempDir(), "intervals")
+	if err := os.WriteFile(intervals, []byte("1000\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		arguments string
+		want      int
+	}{
+		{"", 4096},
+		{"--async", 4096},
+		{"--with other,rate=5", 4096},
+		{"--request-rate-range 100", 4096},
+		{"--request-rate-range 100 --async", 4096},
+		{"--request-intervals " + intervals, 4096},
+		{"--request-rate-range 100 --max-outstanding 7", 7},
+	} {
+		plan, warnings, err := planOf(t, append(strings.Fields(c.arguments), "--max-threads", "4")...)
+		if err != nil || plan.MaxInFlight != c.want || len(warnings) != 1 || !strings.Contains(warnings[0], "--max-threads is ignored") {
+			t.Errorf("%s: %d in flight, warnings %q, %v; want %d and a warning", c.arguments, plan.MaxInFlight, warnings, err, c.want)
+		}
+	}
 }
 
 func TestArrivals(t *testing.T) {

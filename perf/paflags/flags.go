@@ -109,7 +109,7 @@ func (o *Options) loadFlags(f *pflag.FlagSet) {
 	f.StringVar(&o.intervals, "request-intervals", "", "file of intervals between requests in microseconds, one a line (open loop)")
 	f.StringVar(&o.pattern, "arrivals", "", "when the requests of an open loop are due, as in profile.yaml: poisson, constant, '{gamma: {cv: 2}}', '{on_off: {on: 2s, off: 8s}}', '{curve: {0s: 1, 30s: 3, 60s: 1}}' or '{trace: FILE}'; a trace needs no --request-rate-range")
 	f.IntVar(&o.maxOutstanding, "max-outstanding", 4096, "most requests of an open loop that may be due and unanswered; the rest is dropped and counted")
-	f.IntVar(&o.maxThreads, "max-threads", 0, "with a request rate and without --async the same as --max-outstanding; otherwise ignored")
+	f.IntVar(&o.maxThreads, "max-threads", 0, "accepted, like --async; changes nothing: requests in flight do not depend on threads")
 	f.BoolVarP(&o.async, "async", "a", false, "asynchronous calls: accepted and printed; changes nothing, like --sync")
 	f.BoolVar(&o.sync, "sync", false, "synchronous calls: see --async")
 	f.BoolVar(&o.streaming, "streaming", false, "send requests over gRPC streams")
