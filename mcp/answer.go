@@ -14,6 +14,7 @@ import (
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"tuner/analyze"
 	"tuner/export"
 	"tuner/internal/durable"
 	"tuner/internal/exit"
@@ -178,7 +179,11 @@ func (s *server) explain(_ context.Context, _ *sdk.CallToolRequest, in folderIn)
 	if err != nil {
 		return nil, explainOut{}, err
 	}
-	r, err := rank(dir)
+	a, err := s.analysisIn(dir)
+	if err != nil {
+		return nil, explainOut{}, err
+	}
+	r, err := analyze.RankFile(a)
 	if err != nil {
 		return nil, explainOut{}, err
 	}

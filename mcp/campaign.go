@@ -15,6 +15,7 @@ import (
 	"tuner/analyze"
 	"tuner/internal/children"
 	"tuner/internal/exit"
+	"tuner/spec"
 )
 
 const (
@@ -29,13 +30,13 @@ const (
 
 // campaign is a run of `tuner run` in a child process.
 type campaign struct {
-	id      string
-	output  string // its folder
-	budget  time.Duration
-	cmd     *exec.Cmd
-	log     log
-	started time.Time
-	ended   chan struct{} // closed at the end
+	id       string
+	analysis spec.Analyze // what it will report of which folder, and where
+	budget   time.Duration
+	cmd      *exec.Cmd
+	log      log
+	started  time.Time
+	ended    chan struct{} // closed at the end
 
 	mu       sync.Mutex
 	stopping bool
@@ -51,7 +52,7 @@ type campaign struct {
 }
 
 // launch starts a campaign, unless one is running.
-func (s *server) launch(output string, budget time.Duration, args []string) (*campaign, error) {
+func (s *server) launch(a spec.Analyze, budget time.Duration, args []string) (*campaign, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if last := s.last(); last != nil && last.isRunning() {
@@ -61,7 +62,7 @@ func (s *server) launch(output string, budget time.Duration, args []string) (*ca
 		return nil, errors.New("the session has ended")
 	}
 	c := &campaign{
-		id: fmt.Sprintf("campaign-%d", len(s.campaigns)+1), output: output, budget: budget, ended: make(chan struct{}),
+		id: fmt.Sprintf("campaign-%d", len(s.campaigns)+1), analysis: a, budget: budget, ended: make(chan struct{}),
 		log: log{Tail: children.Tail{IsGo: true}}, started: time.Now(),
 	}
 	c.cmd = s.command(context.Background(), args...) // it outlives the call; endCampaigns ends it

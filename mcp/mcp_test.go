@@ -184,12 +184,60 @@ func TestRunArguments(t *testing.T) {
 	if err := os.WriteFile(model, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	got, output, budget, err := s.runArguments(startIn{Model: "--evil.onnx", Budget: "90s", P99: "--allow-pickle", Precision: []string{"fp32", "int8"},
+	got, analysis, budget, err := s.runArguments(startIn{Model: "--evil.onnx", Budget: "90s", P99: "--allow-pickle", Precision: []string{"fp32", "int8"},
 		Shape: map[string][]int64{"b": {1, 2}, "a": {3}}, Objective: "throughput"})
 	want := []string{"run", "--ui=plain", "--within=" + root, "--output-folder=" + filepath.Join(root, "out/evil"), "--budget=90s", "--p99=--allow-pickle", "--objective=throughput",
 		"--precision=fp32,int8", "--shape=a:3", "--shape=b:1,2", "--", model}
-	if diff := cmp.Diff(want, got); diff != "" || err != nil || budget != 90*time.Second || output != filepath.Join(root, "out/evil") {
-		t.Errorf("%v, %s, %v (-want +got):\n%s", budget, output, err, diff)
+	if diff := cmp.Diff(want, got); diff != "" || err != nil || budget != 90*time.Second || analysis.Input != filepath.Join(root, "out/evil") || analysis.Output != analysis.Input {
+		t.Errorf("%v, %+v, %v (-want +got):\n%s", budget, analysis, err, diff)
+	}
+}
+
+// The answer of a campaign is that of the analyze.yaml beside its profile, as in the reports of `tuner
+// run`: while it is measured, of its folder of results, and later of its own folder.
+func TestAnswersFollowTheAnalysis(t *testing.T) {
+	t.Parallel()
+	folders, err := roots.Open([]string{t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &server{roots: folders, closed: make(chan struct{})}
+	at := func(path string) string { return filepath.Join(folders[0], path) }
+	measured, err := os.ReadFile("../testdata/journals/guided/journal.jsonl")
+	if err != nil {
+		t.Fatal(err)
+	}
+	const impossible = "constraints: {latency_p99: 1us}\n"
+	for path, text := range map[string]string{
+		"profile.yaml": "model: mlp.onnx\noutput: out\n", "analyze.yaml": "input: out\noutput: results\n" + impossible,
+		"out/journal.jsonl": string(measured), "results/report.md": "",
+		"own/journal.jsonl": string(measured), "own/analyze.yaml": "input: .\n" + impossible,
+		"plain/journal.jsonl": string(measured), "plain/analyze.yaml": "input: ../out\n" + impossible, // of another campaign
+	} {
+		if err := errors.Join(os.MkdirAll(filepath.Dir(at(path)), 0o700), os.WriteFile(at(path), []byte(text), 0o600)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	args, analysis, _, err := s.runArguments(startIn{Profile: "profile.yaml"})
+	if err != nil || len(args) == 0 {
+		t.Fatal(err)
+	}
+	c := &campaign{id: "campaign-1", analysis: analysis, ended: make(chan struct{}), started: time.Now()}
+	s.campaigns = append(s.campaigns, c)
+	const nothing = "Nothing satisfies p99 ≤ 1 µs"
+	if out := c.status(); out.Output != at("results") || out.Answer == nil || !strings.Contains(out.Answer.Headline, nothing) {
+		t.Errorf("status: %+v, %+v", out, out.Answer)
+	}
+	explained := map[string]string{}
+	for _, folder := range []string{"out", "results", "own", "plain"} {
+		result, _, err := s.explain(t.Context(), nil, folderIn{folder})
+		if err != nil {
+			t.Fatalf("%s: %v", folder, err)
+		}
+		explained[folder] = result.Content[0].(*sdk.TextContent).Text
+	}
+	if explained["out"] != explained["own"] || explained["results"] != explained["own"] || explained["plain"] == explained["own"] {
+		t.Errorf("explanations differ, or do not:\n%s", explained)
 	}
 }
 

@@ -45,11 +45,11 @@ type startIn struct {
 
 // start implements the tool start_campaign.
 func (s *server) start(ctx context.Context, _ *sdk.CallToolRequest, in startIn) (*sdk.CallToolResult, statusOut, error) {
-	args, output, budget, err := s.runArguments(in)
+	args, analysis, budget, err := s.runArguments(in)
 	if err != nil {
 		return nil, statusOut{}, err
 	}
-	c, err := s.launch(output, budget, args)
+	c, err := s.launch(analysis, budget, args)
 	if err != nil {
 		return nil, statusOut{}, err
 	}
@@ -67,35 +67,39 @@ func (s *server) start(ctx context.Context, _ *sdk.CallToolRequest, in startIn) 
 	if budget > 0 {
 		limit = "for " + words.Clock(budget) + " at most"
 	}
-	return text(fmt.Sprintf("%s began: it measures %s, and writes to %s\nThe machine should be idle until it ends: wait with campaign_status.\n", c.id, limit, output)), out, nil
+	return text(fmt.Sprintf("%s began: it measures %s, and writes to %s\nThe machine should be idle until it ends: wait with campaign_status.\n", c.id, limit, analysis.Output)), out, nil
 }
 
-// runArguments makes the command line of `tuner run`, and returns the output folder and the budget.
-func (s *server) runArguments(in startIn) (args []string, output string, budget time.Duration, err error) {
+// runArguments makes the command line of `tuner run`, and returns the analysis of its campaign and the
+// budget.
+func (s *server) runArguments(in startIn) (args []string, a spec.Analyze, budget time.Duration, err error) {
 	args = []string{"run", "--ui=plain"}
 	for _, root := range s.roots {
 		args = append(args, "--within="+root)
 	}
 	switch {
 	case (in.Model == "") == (in.Profile == ""):
-		return nil, "", 0, exit.Usagef("give either a model or a profile")
+		return nil, a, 0, exit.Usagef("give either a model or a profile")
 	case in.Profile != "":
 		if !isAlone(in) {
-			return nil, "", 0, exit.Usagef("profile contradicts the other arguments: the file says them; edit %s", in.Profile)
+			return nil, a, 0, exit.Usagef("profile contradicts the other arguments: the file says them; edit %s", in.Profile)
 		}
-		p, err := s.profile(in.Profile)
-		return append(args, "--file="+p.Path), p.Output, p.Search.Budget.Time, err
+		p, a, err := s.profile(in.Profile)
+		return append(args, "--file="+p.Path), a, p.Search.Budget.Time, err
 	}
 	model, err := s.model(in.Model)
 	if err != nil {
-		return nil, "", 0, err
+		return nil, a, 0, err
 	}
-	output, err = s.roots.Folder(cmp.Or(in.Output, filepath.Join("out", draft.NewStarter(model).Name)))
+	output, err := s.roots.Folder(cmp.Or(in.Output, filepath.Join("out", draft.NewStarter(model).Name)))
 	if err != nil {
-		return nil, "", 0, err
+		return nil, a, 0, err
 	}
 	if err := s.checkFiles(in); err != nil {
-		return nil, "", 0, err
+		return nil, a, 0, err
+	}
+	if a, err = s.analysis(ownProfile(output)); err != nil {
+		return nil, a, 0, err
 	}
 	budget = 10 * time.Minute
 	if asked, err := time.ParseDuration(in.Budget); err == nil { // `tuner run` reports mistakes
@@ -108,7 +112,7 @@ func (s *server) runArguments(in startIn) (args []string, output string, budget 
 		sizes := strings.Trim(strings.ReplaceAll(fmt.Sprint(in.Shape[input]), " ", ","), "[]")
 		args = append(args, "--shape="+input+":"+sizes)
 	}
-	return append(args, "--", model), output, budget, nil
+	return append(args, "--", model), a, budget, nil
 }
 
 // isAlone reports whether a profile is the only argument.
@@ -136,31 +140,56 @@ func (s *server) checkFiles(in startIn) error {
 
 // profile reads and checks a profile.yaml and the analyze.yaml beside it. The process that runs it
 // checks both again.
-func (s *server) profile(named string) (spec.Profile, error) {
+func (s *server) profile(named string) (spec.Profile, spec.Analyze, error) {
+	fail := func(err error) (spec.Profile, spec.Analyze, error) { return spec.Profile{}, spec.Analyze{}, err }
 	path, err := s.roots.Find(named)
 	if err != nil {
-		return spec.Profile{}, err
+		return fail(err)
 	}
 	info, err := os.Stat(path)
 	switch {
 	case err != nil:
-		return spec.Profile{}, exit.Usagef("cannot read the profile %q: %v", named, durable.Cause(err))
+		return fail(exit.Usagef("cannot read the profile %q: %v", named, durable.Cause(err)))
 	case !info.Mode().IsRegular() || info.Size() > mostProfile:
-		return spec.Profile{}, exit.Usagef("cannot read the profile %q: it is no file of at most %d bytes", named, mostProfile)
+		return fail(exit.Usagef("cannot read the profile %q: it is no file of at most %d bytes", named, mostProfile))
 	}
 	p, err := spec.ReadProfile(path)
 	if err != nil {
-		return spec.Profile{}, err
+		return fail(err)
 	}
-	a := spec.Analyze{Path: path, Input: p.Output, Output: p.Output}
-	beside := filepath.Join(filepath.Dir(path), draft.AnalyzeName)
+	a, err := s.analysis(p)
+	if err != nil {
+		return fail(err)
+	}
+	return p, a, s.roots.CheckRun(p, a)
+}
+
+// analysis returns the analysis of a profile's campaign, as `tuner run` does.
+func (s *server) analysis(p spec.Profile) (spec.Analyze, error) {
+	beside := filepath.Join(filepath.Dir(p.Path), draft.AnalyzeName)
 	if _, err := os.Lstat(beside); !errors.Is(err, fs.ErrNotExist) {
-		if beside, err = s.roots.Find(beside); err == nil {
-			a, err = spec.ReadAnalyze(beside, formats.All().Words())
-		}
-		if err != nil {
-			return spec.Profile{}, err
+		if _, err := s.roots.Find(beside); err != nil {
+			return spec.Analyze{}, err
 		}
 	}
-	return p, s.roots.CheckRun(p, a)
+	a, _, err := draft.AnalysisOf(p, formats.All().Words())
+	return a, err
+}
+
+// analysisIn returns the analysis of the campaign in a folder. Of one of this session it is the one
+// with which it runs.
+func (s *server) analysisIn(dir string) (spec.Analyze, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, c := range slices.Backward(s.campaigns) {
+		if c.analysis.Input == dir || c.analysis.Output == dir {
+			return c.analysis, nil
+		}
+	}
+	return s.analysis(ownProfile(dir))
+}
+
+// ownProfile is the profile that `tuner run` writes into a campaign's folder.
+func ownProfile(dir string) spec.Profile {
+	return spec.Profile{Path: filepath.Join(dir, draft.ProfileName), Output: dir}
 }

@@ -13,7 +13,6 @@ import (
 	"tuner/analyze"
 	"tuner/profile/journal"
 	"tuner/report/figures"
-	"tuner/report/formats"
 )
 
 const (
@@ -114,7 +113,7 @@ func (s *server) stop(ctx context.Context, req *sdk.CallToolRequest, in stopIn) 
 
 // status describes a campaign.
 func (c *campaign) status() statusOut {
-	out := statusOut{ID: c.id, State: stateRunning, Output: c.output, Step: c.log.current(), Elapsed: c.elapsed().Seconds(), Budget: c.budget.Seconds(), Recent: c.lines(recent)}
+	out := statusOut{ID: c.id, State: stateRunning, Output: c.analysis.Output, Step: c.log.current(), Elapsed: c.elapsed().Seconds(), Budget: c.budget.Seconds(), Recent: c.lines(recent)}
 	switch {
 	case !c.isRunning():
 		code, failure := c.outcome()
@@ -150,20 +149,15 @@ func (c *campaign) lines(n int) []string {
 func (c *campaign) rank() (analyze.Result, error) {
 	c.ranking.Lock()
 	defer c.ranking.Unlock()
-	info, err := os.Stat(filepath.Join(c.output, journal.FileName))
+	info, err := os.Stat(filepath.Join(c.analysis.Input, journal.FileName))
 	if err != nil {
 		return analyze.Result{}, err
 	}
 	if info.Size() != c.ranked.size {
-		c.ranked.result, c.ranked.err = rank(c.output)
+		c.ranked.result, c.ranked.err = analyze.RankFile(c.analysis)
 		c.ranked.size = info.Size()
 	}
 	return c.ranked.result, c.ranked.err
-}
-
-// rank ranks the configurations of a campaign in a folder.
-func rank(dir string) (analyze.Result, error) {
-	return analyze.RankFolder(dir, formats.All().Words())
 }
 
 // answerOf puts the answer of a result into words, those of every report.

@@ -155,7 +155,7 @@ func (c modelConversion) checkProfile() error {
 	if err != nil {
 		return err
 	}
-	isServed := isSamePath(p.Model.Path, c.Model) || c.target != "" && isSamePath(p.Model.Path, c.target)
+	isServed := spec.IsSamePath(p.Model.Path, c.Model) || c.target != "" && spec.IsSamePath(p.Model.Path, c.target)
 	if !isServed {
 		return exit.Usagef("%s describes another model than %q (%q): resume that run with 'tuner run -f %s', or choose another folder with -o",
 			path, c.Model, p.Model.Path, path)

@@ -148,7 +148,7 @@ func compareProfiles(path string, there, asked []byte) (different []string, isOt
 	if a.Model.Libraries.Provider != b.Model.Libraries.Provider {
 		different = append(different, addon.ProviderField)
 	}
-	if !isSamePath(a.Output, b.Output) {
+	if !spec.IsSamePath(a.Output, b.Output) {
 		different = append(different, "output")
 	}
 	if a.Search.Budget == b.Search.Budget && a.Search.Until == b.Search.Until {
@@ -164,26 +164,11 @@ func compareProfiles(path string, there, asked []byte) (different []string, isOt
 	return different, false, nil
 }
 
-// analysisOf reads the analyze.yaml beside a profile. If the file is missing or belongs to another
-// campaign, it makes one.
+// analysisOf returns the analysis of a profile's campaign (draft.AnalysisOf).
 func analysisOf(messages io.Writer, p spec.Profile) (spec.Analyze, error) {
-	path := filepath.Join(filepath.Dir(p.Path), draft.AnalyzeName)
-	if _, err := os.Lstat(path); err == nil {
-		a, err := spec.ReadAnalyze(path, formats.All().Words())
-		if err != nil || isSamePath(a.Input, p.Output) {
-			return a, err
-		}
-		fmt.Fprintf(messages, "%s belongs to another campaign (%s), so it is not used for these results\n", path, a.Input)
+	a, other, err := draft.AnalysisOf(p, formats.All().Words())
+	if other != nil {
+		fmt.Fprintf(messages, "%s belongs to another campaign (%s), so it is not used for these results\n", other.Path, other.Input)
 	}
-	return spec.AnalyzeOf(p.Output, formats.All().Words())
-}
-
-// isSamePath reports whether two relative or absolute paths lead to the same place.
-func isSamePath(a, b string) bool {
-	first, err := filepath.Abs(a)
-	if err != nil {
-		return false
-	}
-	second, err := filepath.Abs(b)
-	return err == nil && first == second
+	return a, err
 }

@@ -251,7 +251,7 @@ func TestAnalysisBesideTheProfile(t *testing.T) {
 		}
 		var err bytes.Buffer
 		a, failure := analysisOf(&err, p)
-		if failure != nil || a.Top != top || !isSamePath(a.Input, p.Output) || !isSamePath(a.Output, p.Output) || !strings.Contains(err.String(), said) {
+		if failure != nil || a.Top != top || !spec.IsSamePath(a.Input, p.Output) || !spec.IsSamePath(a.Output, p.Output) || !strings.Contains(err.String(), said) {
 			t.Errorf("%q: %+v, %v; said %q", text, a, failure, &err)
 		}
 	}

@@ -35,3 +35,13 @@ func AnalyzeOf(dir string, formats []string) (Analyze, error) {
 	a, err := ParseAnalyze("--input", []byte(fmt.Sprintf("input: %q\n", dir)), formats)
 	return a, exit.With(exit.Usage, err)
 }
+
+// IsSamePath reports whether two relative or absolute paths lead to the same place.
+func IsSamePath(a, b string) bool {
+	first, err := filepath.Abs(a)
+	if err != nil {
+		return false
+	}
+	second, err := filepath.Abs(b)
+	return err == nil && first == second
+}
