@@ -1,6 +1,9 @@
 package measure
 
-import "time"
+import (
+	"cmp"
+	"time"
+)
 
 // Look is the share of a window after which it may be cut, if the figures up to then suffice.
 const Look = 0.4
@@ -38,7 +41,7 @@ type Window struct {
 	SendDelay Histogram `json:"send_delay,omitzero"`
 	// requests in flight, mean over the window's time
 	InFlight float64 `json:"in_flight,omitempty"`
-	// responses of decoupled models, any number per request
+	// responses of decoupled models, any number per request; 0: one for each
 	Responses int `json:"responses,omitempty"`
 
 	// change of the server's statistics over the window
@@ -85,6 +88,10 @@ func (w Window) Little() (float64, bool) {
 	}
 	return w.InFlight / latency.Value * float64(w.Inferences) / float64(w.Requests), true
 }
+
+// AllResponses returns the number of responses to the completed requests, also if there was one for
+// each.
+func (w Window) AllResponses() int { return cmp.Or(w.Responses, w.Requests) }
 
 // isEmpty reports whether the window is a turn in which nothing ended. A batch took longer than the
 // turn, so the window has no throughput.

@@ -37,7 +37,7 @@ func levelOf(l perf.Level, s perf.Settings) jsonLevel {
 		jsonMeasurement: measurementOf(l.Measurement, l.Load, s), Histogram: totalOf(l.Measurement).latency, Windows: []jsonWindow{},
 	}
 	for _, w := range l.Measurement.Windows {
-		j.Windows = append(j.Windows, windowOf(w))
+		j.Windows = append(j.Windows, windowOf(w, s))
 	}
 	for _, c := range l.Composing {
 		j.Composing = append(j.Composing, jsonComposing{Model: c.Model, Version: c.Version, Server: serverOf(c.Server)})
@@ -52,7 +52,7 @@ func measurementOf(m measure.Measurement, load measure.Load, s perf.Settings) js
 	t := totalOf(m)
 	j := jsonMeasurement{
 		Duration: t.duration.Seconds(), Latency: map[string]jsonEstimate{}, Std: m.Std().Seconds(), InFlight: t.inFlight,
-		jsonCounts: jsonCounts{Requests: t.requests, Inferences: t.inferences, Responses: t.responses, Errors: t.errors, TimedOut: t.timedOut,
+		jsonCounts: jsonCounts{Requests: t.requests, Inferences: t.inferences, Responses: t.toldResponses(s), Errors: t.errors, TimedOut: t.timedOut,
 			FirstError: t.firstError, Scheduled: t.scheduled, Late: t.late, Dropped: t.dropped},
 		Service: percentilesOf(t.service), SendDelay: percentilesOf(t.sendDelay), Server: serverOf(t.server),
 		ClientCPU: t.clientCPU.Seconds(), Foreign: t.foreign, Steal: t.steal, Throttled: t.throttled, GPUs: t.gpus, Energy: t.energy(), Flags: orEmpty(m.Flags()),
@@ -84,13 +84,13 @@ func measurementOf(m measure.Measurement, load measure.Load, s perf.Settings) js
 	return j
 }
 
-func windowOf(w measure.Window) jsonWindow {
+func windowOf(w measure.Window, s perf.Settings) jsonWindow {
 	one := measure.Measurement{Windows: []measure.Window{w}}
 	t := totalOf(one)
 	j := jsonWindow{
 		Start: w.Start.Seconds(), Duration: w.Duration.Seconds(), Throughput: t.rate(t.inferences),
 		Latency: percentilesOf(t.latency), Service: percentilesOf(t.service), SendDelay: percentilesOf(t.sendDelay),
-		jsonCounts: jsonCounts{Requests: w.Requests, Inferences: w.Inferences, Responses: w.Responses, Errors: w.Errors, TimedOut: w.TimedOut,
+		jsonCounts: jsonCounts{Requests: w.Requests, Inferences: w.Inferences, Responses: t.toldResponses(s), Errors: w.Errors, TimedOut: w.TimedOut,
 			FirstError: w.FirstError, Scheduled: w.Scheduled, Late: w.Late, Dropped: w.Dropped},
 		InFlight: w.InFlight, Server: serverOf(w.Server), ClientCPU: w.ClientCPU.Seconds(), Foreign: w.Foreign, Steal: w.Steal, Throttled: w.Throttled,
 		Frequency: w.Frequency, GPUs: w.GPUs, Flags: orEmpty(w.Flags),

@@ -196,6 +196,39 @@ func TestGolden(t *testing.T) {
 	}
 }
 
+// A decoupled model may answer each request once: windows do not store that number, and it is told
+// nevertheless. Of other models programs get no number.
+func TestResponsesOfDecoupledModels(t *testing.T) {
+	t.Parallel()
+	s, l := closedSettings(), closedLevel() // 190 requests in 2 s
+	for _, c := range []struct {
+		decoupled         bool
+		second            int // stored responses of the second window
+		text, cell, field string
+	}{
+		{false, 0, "", "", ""},
+		{true, 0, "    Response Throughput: 95 infer/sec\n", "95", `"responses": 190,`},
+		{true, 195, "    Response Throughput: 145 infer/sec\n", "145", `"responses": 290,`}, // 95 and 195 in 2 s
+	} {
+		s.Decoupled, l.Measurement.Windows[1].Responses = c.decoupled, c.second
+		r := perf.Report{Settings: s, Levels: []perf.Level{l}, Best: -1}
+		var text, table, document bytes.Buffer
+		if err := errors.Join(Text(&text, l, s, 0), CSV(&table, r, false), JSON(&document, r)); err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(text.String(), c.text) || !c.decoupled && strings.Contains(text.String(), "Response Throughput") {
+			t.Errorf("%+v: text\n%s", c, &text)
+		}
+		rows := strings.Split(table.String(), "\n")
+		if cells := strings.Split(rows[1], ","); c.decoupled && cells[2] != c.cell {
+			t.Errorf("%+v: row %q", c, rows[1])
+		}
+		if !strings.Contains(document.String(), c.field) || !c.decoupled && strings.Contains(document.String(), `"responses"`) {
+			t.Errorf("%+v: JSON\n%s", c, &document)
+		}
+	}
+}
+
 var errFull = errors.New("full")
 
 // full is a writer with little room.

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"tuner/measure"
+	"tuner/perf"
 )
 
 // total holds the pooled figures of a measurement's windows.
@@ -29,7 +30,7 @@ func totalOf(m measure.Measurement) total {
 		t.duration += w.Duration
 		t.requests += w.Requests
 		t.inferences += w.Inferences
-		t.responses += w.Responses
+		t.responses += w.AllResponses()
 		t.errors += w.Errors
 		t.timedOut += w.TimedOut
 		t.scheduled += w.Scheduled
@@ -62,6 +63,15 @@ func (t total) rate(count int) float64 {
 		return 0
 	}
 	return float64(count) / t.duration.Seconds()
+}
+
+// toldResponses returns the number of responses for programs; 0 for a model that gives one per
+// request by its nature.
+func (t total) toldResponses(s perf.Settings) int {
+	if !s.Decoupled && t.responses == t.requests {
+		return 0
+	}
+	return t.responses
 }
 
 // lateShare returns the share of the scheduled requests that were sent more than 1 ms late.

@@ -51,7 +51,7 @@ func joinWindows(a, b measure.Window) measure.Window {
 	w.Scheduled, w.Late, w.Dropped = a.Scheduled+b.Scheduled, a.Late+b.Late, a.Dropped+b.Dropped
 	w.SendDelay = measure.Merge(a.SendDelay, b.SendDelay)
 	w.InFlight = (a.InFlight*a.Duration.Seconds() + b.InFlight*b.Duration.Seconds()) / w.Duration.Seconds()
-	if w.Responses = responses(a) + responses(b); w.Responses == w.Requests {
+	if w.Responses = a.AllResponses() + b.AllResponses(); w.Responses == w.Requests {
 		w.Responses = 0
 	}
 	w.Flags = slices.Compact(slices.Sorted(slices.Values(slices.Concat(a.Flags, b.Flags))))
@@ -64,14 +64,6 @@ func joinWindows(a, b measure.Window) measure.Window {
 		w.Sub = append(w.Sub, sub)
 	}
 	return w
-}
-
-// responses returns the number of responses. A window only stores it if it is not one per request.
-func responses(w measure.Window) int {
-	if w.Responses == 0 {
-		return w.Requests
-	}
-	return w.Responses
 }
 
 func joinSubWindows(a, b measure.SubWindow) measure.SubWindow {
