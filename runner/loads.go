@@ -160,12 +160,13 @@ func (r *Runner) connections(part Job) (Connections, error) {
 // as failed.
 const mostInFlight = 1024
 
-// schedule returns the schedule of an open loop, with a new seed for each load. For a closed loop it
-// is nil.
+// schedule returns the schedule of an open loop, with a new seed for each load. The seed is the number
+// of the launch and that of the schedule within it, so that a resumed campaign does not repeat the
+// arrivals of its first launches. For a closed loop the schedule is nil.
 func (r *Runner) schedule(part Job) (load.Arrivals, error) {
 	if part.Load.Concurrency > 0 {
 		return nil, nil
 	}
-	r.count.schedules++
-	return part.Arrivals.Schedule(part.Load.RequestRate, r.count.schedules)
+	r.pool.schedules++
+	return part.Arrivals.Schedule(part.Load.RequestRate, uint64(r.pool.launch)<<32|uint64(r.pool.schedules))
 }

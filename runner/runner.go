@@ -157,8 +157,7 @@ type Runner struct {
 
 // count holds what is counted over the whole campaign.
 type count struct {
-	launches  int
-	schedules uint64 // schedules of open loops
+	launches int
 }
 
 // pool is a running engine, with the state of its sessions.
@@ -170,7 +169,8 @@ type pool struct {
 	models  map[string]loaded
 	slowest time.Duration // slowest answer of its sessions; 0: none
 	// bytes, the largest value on the metrics page during the last load; 0: unknown
-	memory int64
+	memory    int64
+	schedules uint32 // schedules of open loops that were made for it
 }
 
 // loaded is the state of a model in a pool.

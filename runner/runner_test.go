@@ -325,6 +325,34 @@ func TestOpenLoop(t *testing.T) {
 	}
 }
 
+// Arrivals are new in each load, also after a campaign was resumed.
+func TestArrivalsOfAResumedCampaign(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		_, before := newLab(t)
+		_, resumed := newLab(t)
+		resumed.count.launches = 1 // as Options.Launches
+		seen := map[time.Duration]bool{}
+		for _, r := range []*Runner{before, resumed} {
+			j := job("a", "1")
+			if _, err := r.Measure(t.Context(), j); err != nil {
+				t.Fatal(err)
+			}
+			j.Load = measure.Load{RequestRate: 10, BatchSize: 1}
+			for range 2 {
+				s, err := r.schedule(j)
+				if err != nil {
+					t.Fatal(err)
+				}
+				seen[s.Next()] = true
+			}
+		}
+		if len(seen) != 4 {
+			t.Errorf("four loads begin with %d different distances", len(seen))
+		}
+	})
+}
+
 func TestLauncherThatCannotLaunch(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
