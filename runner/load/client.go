@@ -206,9 +206,13 @@ var errTimeout = errors.New("no answer within the request's timeout")
 // errAborted ends an attempt to connect when the run is over.
 var errAborted = errors.New("the run is over")
 
-// connect opens the connection.
+// connect opens the connection. One that takes fewer requests than the client has slots is refused: a
+// server may allow each connection another number.
 func (c *client) connect(ctx context.Context) error {
 	conn, err := c.session.options.Dial(ctx, c.number)
+	if err == nil && conn.Slots() < len(c.slots) {
+		err = errors.Join(fmt.Errorf("it takes %d requests in flight, and needs to take %d as the first one", conn.Slots(), len(c.slots)), conn.Close())
+	}
 	if err != nil {
 		c.session.link.refused(err)
 		return fmt.Errorf("cannot open connection %d: %w", c.number+1, err)

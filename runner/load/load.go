@@ -25,7 +25,7 @@ import (
 // slots, an open loop only the first.
 type Conn interface {
 	// Slots returns how many requests may be in flight, at least 1. It always returns the same
-	// number.
+	// number. A closed loop divides its requests by that of the first connection.
 	Slots() int
 	// Send writes the request with a number in a slot. The Conn decides which request a number
 	// stands for. Errors appear in Receive. With several slots, Send may wait for the next Receive.

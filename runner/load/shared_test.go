@@ -1,9 +1,11 @@
 package load
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -17,6 +19,7 @@ import (
 type sharing struct {
 	*server
 	slots int
+	fewer int // slots of the connections after the first; 0: as many
 
 	mu    sync.Mutex
 	conns []*shared
@@ -26,9 +29,13 @@ func (s *sharing) dial(context.Context, int) (Conn, error) {
 	if s.isDown() {
 		return nil, errors.New("connection refused")
 	}
-	c := &shared{s: s, asked: make([]*asked, s.slots), answers: make(chan *asked, 100), closed: make(chan struct{}), interrupted: make(chan struct{})}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	slots := s.slots
+	if len(s.conns) > 0 {
+		slots = cmp.Or(s.fewer, slots)
+	}
+	c := &shared{s: s, asked: make([]*asked, slots), answers: make(chan *asked, 100), closed: make(chan struct{}), interrupted: make(chan struct{})}
 	s.conns = append(s.conns, c)
 	return c, nil
 }
@@ -227,6 +234,37 @@ func TestSharedRequestTimesOutAlone(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A connection that takes fewer requests than the first one, as of another server behind the same
+// address, is refused: at the beginning, and in place of one that was given up.
+func TestConnectionsWithFewerSlotsAreRefused(t *testing.T) {
+	t.Parallel()
+	const want = "it takes 2 requests in flight, and needs to take 4 as the first one"
+	synctest.Test(t, func(t *testing.T) {
+		s := &sharing{server: constant(20 * ms), fewer: 2}
+		if _, err := Run(t.Context(), sharedAt(s, 8)); err == nil || !strings.Contains(err.Error(), "cannot open connection 2: "+want) {
+			t.Errorf("at the beginning: %v", err)
+		}
+		if opened := len(s.opened()); s.closed.Load() != int64(opened) {
+			t.Errorf("%d of %d connections are closed", s.closed.Load(), opened)
+		}
+	})
+	synctest.Test(t, func(t *testing.T) {
+		s := &sharing{server: constant(0), fewer: 2}
+		s.service = func(at time.Duration) time.Duration {
+			if at > 1500*ms {
+				return -1
+			}
+			return 20 * ms
+		}
+		o := sharedAt(s, 4)
+		o.Timeout = 300 * ms
+		var lost *LostError
+		if _, err := Run(t.Context(), o); !errors.As(err, &lost) || !strings.Contains(err.Error(), want) {
+			t.Errorf("in place of another: %v", err)
+		}
+	})
 }
 
 // If nothing else is in flight on the connection, the connection is given up with the requests.
