@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -14,14 +15,16 @@ import (
 	"tuner/spec"
 )
 
-// runImport ranks another program's measurements of each model. Without --export-path it writes
-// only the table.
+// runImport ranks another program's measurements of each model. Without a folder (-o, --export-path) it
+// writes only the table.
 func runImport(ctx context.Context, con console, o analyzeOptions) error {
 	switch {
 	case o.input != "":
 		return exit.Usagef("--import and --input contradict each other: --import reads another program's measurements, and --input a campaign of tuner")
 	case o.explain:
 		return exit.Usagef("--import and --explain contradict each other: another program's figures do not show what limits a configuration")
+	case o.folder != "" && o.foreign.export != "":
+		return exit.Usagef("-o and --export-path both name the folder of the results: keep one of the two")
 	}
 	var asked []spec.Analyze
 	if o.file != "" {
@@ -68,14 +71,15 @@ func importOne(con console, o analyzeOptions, a spec.Analyze, recording analyze.
 	if err != nil {
 		return err
 	}
-	if o.foreign.export == "" {
+	folder := cmp.Or(o.folder, o.foreign.export)
+	if folder == "" {
 		if err := printResult(con.out, o, a.Formats, result); err != nil {
 			return err
 		}
 		fmt.Fprintln(con.err, "nothing is written: --export-path FOLDER names a folder for the results")
 		return result.Unmet()
 	}
-	a.Output, a.Shared = o.foreign.export, true
+	a.Output, a.Shared = folder, true
 	if isOneOfSeveral {
 		a.Output = filepath.Join(a.Output, recording.Model)
 	}
