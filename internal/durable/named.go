@@ -27,6 +27,19 @@ func WriteNamed(path string, fill func(io.Writer) error) error {
 	return WriteFile(path, fill)
 }
 
+// CheckNamed checks whether WriteNamed can write a file. It changes nothing. A device or a pipe is not
+// opened, since its reader would notice.
+func CheckNamed(path string) error {
+	if isDevice(path) {
+		return nil
+	}
+	path, err := follow(path)
+	if err != nil {
+		return err
+	}
+	return CheckFile(path)
+}
+
 // isDevice reports whether a path leads to a device or a pipe.
 func isDevice(path string) bool {
 	info, err := os.Stat(path)

@@ -42,8 +42,13 @@ func TestWriteNamedFollowsLinks(t *testing.T) {
 			t.Errorf("%s holds %v, %v", folder, entries, err)
 		}
 	}
-	if err := os.Symlink("circle", at("circle")); err != nil {
+	if err := errors.Join(os.Symlink("circle", at("circle")), os.Symlink("/proc/none", at("proc"))); err != nil {
 		t.Fatal(err)
+	}
+	for path, isWritable := range map[string]bool{"near/down": true, "near/dangling": true, "new": true, "circle": false, "proc": false, "near": false} {
+		if err := durable.CheckNamed(at(path)); (err == nil) != isWritable {
+			t.Errorf("%s: %v", path, err)
+		}
 	}
 	if err := durable.WriteNamed(at("circle"), durable.Bytes(nil)); !errors.Is(err, syscall.ELOOP) {
 		t.Errorf("a link to itself: %v", err)
@@ -65,6 +70,9 @@ func TestWriteNamedKeepsDevices(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, path := range []string{pipe, link} {
+		if err := durable.CheckNamed(path); err != nil { // opening it would wait for a reader
+			t.Errorf("%s cannot be written: %v", path, err)
+		}
 		read := make(chan string)
 		go func() {
 			text, _ := os.ReadFile(pipe)

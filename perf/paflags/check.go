@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"tuner/internal/durable"
 	"tuner/internal/exit"
 	"tuner/internal/problems"
 	"tuner/measure"
@@ -247,6 +248,8 @@ func (o *Options) checkReports(p *problems.List, plan *Plan) {
 		}
 		if info, err := os.Stat(filepath.Dir(file.path)); err != nil || !info.IsDir() {
 			p.Addf("%s %s: there is no folder %s", file.flag, file.path, filepath.Dir(file.path))
+		} else if err := durable.CheckNamed(file.path); err != nil {
+			p.Addf("%s %s: it cannot be written: %v", file.flag, file.path, durable.Cause(err))
 		}
 	}
 	if r.Export != "" {
