@@ -196,6 +196,20 @@ func TestGolden(t *testing.T) {
 	}
 }
 
+// A load on another model without a window has no figures: a rate of 0 would be one.
+func TestOtherModelThatWasNotMeasured(t *testing.T) {
+	t.Parallel()
+	l := openLevel()
+	l.Others[0].Measurement.Windows = nil
+	var b bytes.Buffer
+	if err := Text(&b, l, openSettings(), 0); err != nil {
+		t.Fatal(err)
+	}
+	if want := "    Beside: bert at concurrency 2: not measured, since the level was too short for a window of it\n"; !strings.Contains(b.String(), want) {
+		t.Errorf("%q is not in\n%s", want, &b)
+	}
+}
+
 // A decoupled model may answer each request once: windows do not store that number, and it is told
 // nevertheless. Of other models programs get no number.
 func TestResponsesOfDecoupledModels(t *testing.T) {

@@ -161,10 +161,20 @@ func writeOurs(b *strings.Builder, l perf.Level, t total, s perf.Settings) {
 		fmt.Fprintf(b, "    Flag %s (%d of %d windows): %s\n", flag, flagged(m, flag), len(m.Windows), flag.Text())
 	}
 	for _, o := range l.Others {
-		p99, _ := o.Measurement.Percentile(0.99)
-		fmt.Fprintf(b, "    Beside: %s at %s: %s infer/sec, p99 latency %d usec\n", o.Model, o.Load,
-			six(estimate(o.Measurement, measure.Throughput).Value), micros(p99.Value))
+		writeOther(b, o)
 	}
+}
+
+// writeOther writes the load on another model. It has no figures if none of its windows lies within
+// those of the level.
+func writeOther(b *strings.Builder, o perf.Other) {
+	if len(o.Measurement.Windows) == 0 {
+		fmt.Fprintf(b, "    Beside: %s at %s: not measured, since the level was too short for a window of it\n", o.Model, o.Load)
+		return
+	}
+	p99, _ := o.Measurement.Percentile(0.99)
+	fmt.Fprintf(b, "    Beside: %s at %s: %s infer/sec, p99 latency %d usec\n", o.Model, o.Load,
+		six(estimate(o.Measurement, measure.Throughput).Value), micros(p99.Value))
 }
 
 // writeLatencyInterval writes the interval of the judged latency.
