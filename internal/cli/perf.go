@@ -77,6 +77,7 @@ func runPerf(ctx context.Context, con console, o *paflags.Options) error {
 	seen := view.New(con.out, con.err, s.Settings(), plan.Reports)
 	seen.Begin()
 	report, err := s.Run(ctx, seen)
+	seen.End()
 	for _, w := range report.Warnings {
 		seen.Warn(w)
 	}

@@ -76,6 +76,9 @@ func (v *View) Measured(l perf.Level) {
 	}
 }
 
+// End clears the live line. The run may have ended within a level of which nothing is printed.
+func (v *View) End() { v.clear() }
+
 func (v *View) clear() {
 	if v.terminal != nil {
 		fmt.Fprint(v.terminal, clearLine)
