@@ -84,6 +84,16 @@ func (o *Options) warnings() []string {
 	if o.given("measurement-request-count") && o.mode != "count_windows" {
 		list = append(list, "--measurement-request-count is ignored without --measurement-mode count_windows")
 	}
+	for _, flag := range []string{"stability-percentage", "max-trials", "measurement-mode", "measurement-interval"} {
+		isOthers := flag == "measurement-interval" && len(o.with) > 0 // the windows of loads on other models
+		switch {
+		case !o.given(flag) || isOthers:
+		case o.requestCount > 0:
+			list = append(list, "--"+flag+" is ignored with --request-count, which makes one window of each level")
+		case flag == "measurement-interval" && o.mode == "count_windows":
+			list = append(list, "--measurement-interval is ignored with --measurement-mode count_windows")
+		}
+	}
 	if o.given("max-threads") {
 		list = append(list, "--max-threads is ignored: the requests in flight do not depend on threads")
 	}
@@ -158,6 +168,9 @@ func (o *Options) checkStop(p *problems.List, plan *Plan) {
 		}
 	default:
 		p.Addf("--measurement-mode %q: allowed are time_windows and count_windows", o.mode)
+	}
+	if o.requestCount > 0 && (o.given("stop") || o.given("precision") || o.given("budget")) {
+		p.Addf("--stop, --precision and --budget say when a level ends, and so does --request-count: keep one of them")
 	}
 	if o.stability < 0 || o.trials < 1 || o.budget < 100*time.Millisecond {
 		p.Addf("-s must not be below 0, -r must be 1 or more, and --budget 100ms or more")

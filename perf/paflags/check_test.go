@@ -154,6 +154,40 @@ func TestThreadsBoundNothing(t *testing.T) {
 	}
 }
 
+// A flag that would change nothing is a mistake, or, if perf_analyzer takes it too, a warning.
+func TestFlagsWithoutEffectAreTold(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ arguments, mistake, warning string }{
+		{"--request-count 5", "", ""},
+		{"--request-count 5 --stop stability", "--request-count: keep one of them", ""},
+		{"--request-count 5 --precision 1%", "--request-count: keep one of them", ""},
+		{"--request-count 5 --budget 5s", "--request-count: keep one of them", ""},
+		{"--request-count 5 -s 10", "", "--stability-percentage is ignored with --request-count"},
+		{"--request-count 5 -r 4", "", "--max-trials is ignored with --request-count"},
+		{"--request-count 5 -p 500", "", "--measurement-interval is ignored with --request-count"},
+		{"--request-count 5 -p 500 --with other,rate=5", "", ""}, // the other load has windows
+		{"--request-count 5 --measurement-mode count_windows", "", "--measurement-mode is ignored with --request-count"},
+		{"-p 500 --measurement-mode count_windows", "", "--measurement-interval is ignored with --measurement-mode count_windows"},
+		{"-p 500", "", ""},
+		{"-c 8", "-c 8 needs -d", "obsolete"},
+		{"-d -c 8", "", "obsolete"},
+		{"-t 2 -d -c 8", "", "obsolete"},
+		{"-d -c 8 --concurrency-range 4", "--concurrency-range, --dynamic-concurrency: choose one of them", "obsolete"},
+		{"-d -c 8 --request-rate-range 4", "--request-rate-range, --dynamic-concurrency: choose one of them", "obsolete"},
+		{"-t 2 -d -c 8 --concurrency-range 4", "--concurrency-range, --concurrent-requests: choose one of them", "obsolete"},
+	} {
+		_, warnings, err := planOf(t, strings.Fields(c.arguments)...)
+		mistake := ""
+		if err != nil {
+			mistake = err.Error()
+		}
+		if all := strings.Join(warnings, "\n"); !strings.Contains(mistake, c.mistake) || !strings.Contains(all, c.warning) ||
+			(mistake == "") != (c.mistake == "") || len(warnings) > 1 || (all == "") != (c.warning == "") {
+			t.Errorf("%s: mistake %q, warnings %q; want %q, %q", c.arguments, mistake, warnings, c.mistake, c.warning)
+		}
+	}
+}
+
 func TestArrivals(t *testing.T) {
 	t.Parallel()
 	trace := filepath.Join(t.TempDir(), "trace.csv")

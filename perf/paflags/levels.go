@@ -21,10 +21,14 @@ func (o *Options) checkLoad(p *problems.List, plan *Plan) {
 		concurrency = o.oldLevels()
 	}
 	var modes []string
-	for _, flag := range []string{"concurrency-range", "request-rate-range", "request-intervals", "concurrent-requests"} {
-		if o.given(flag) {
+	for _, flag := range []string{"concurrency-range", "request-rate-range", "request-intervals", "concurrent-requests", "dynamic-concurrency"} {
+		isSecond := flag == "dynamic-concurrency" && o.given("concurrent-requests") // both make one range
+		if o.given(flag) && !isSecond {
 			modes = append(modes, "--"+flag)
 		}
+	}
+	if o.given("max-concurrency") && !o.oldRange {
+		p.Addf("-c %d needs -d: it is the end of a range", o.oldMost)
 	}
 	if len(modes) > 1 {
 		p.Addf("%s: choose one of them, which makes the load", strings.Join(modes, ", "))
