@@ -46,7 +46,8 @@ type Figures struct {
 	Top5 float64
 	// Neighbour is the share of rows whose nearest other row, by cosine, is the same, for
 	// floating-point outputs of rows × elements with at least 16 rows. At most the first 2,000 rows
-	// are compared, and fewer for wide rows: 1,036 for 1,000 elements, 187 for 30,522.
+	// are compared, and fewer for wide rows: 1,036 for 1,000 elements, 187 for 30,522. Rows of
+	// several widths, such as those of inputs of several lengths, have none.
 	Neighbour float64
 	// NonFinite is the number of elements that are NaN or infinite only in the variant.
 	NonFinite int

@@ -3,6 +3,7 @@ package accuracy_test
 import (
 	"encoding/json"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
@@ -154,6 +155,22 @@ func TestNeighbour(t *testing.T) {
 		t.Fatalf("%d rows, %v", r.Rows, err)
 	}
 	checkFigures(t, "in batches", figures(t, a, b), r.Outputs["y"])
+}
+
+// Rows of an output [batch, sequence] are as wide as their inputs. There is no cosine between rows of
+// two widths, so they have no nearest row. All other figures remain.
+func TestRowsOfSeveralWidths(t *testing.T) {
+	t.Parallel()
+	batch := func(columns int64) map[string]inputs.Tensor {
+		return map[string]inputs.Tensor{"y": tensor(onnx.Float, []int64{8, columns}, slices.Repeat([]float64{1, 2, 3, 4, 5, 6, 7, 8}, int(columns))...)}
+	}
+	for name, outputs := range map[string]accuracy.Outputs{"wider": {batch(2), batch(7)}, "narrower": {batch(7), batch(2)}} {
+		r, err := accuracy.Compare(outputs, outputs, nil)
+		if err != nil || r.Rows != 16 {
+			t.Fatalf("%s: %d rows, %v", name, r.Rows, err)
+		}
+		checkFigures(t, name, accuracy.Figures{CosineMean: 1, CosineP1: 1, CosineMin: 1, Top1: 1, Top5: 1, Neighbour: nan}, r.Outputs["y"])
+	}
 }
 
 func TestNonFinite(t *testing.T) {
@@ -308,6 +325,36 @@ func TestLabels(t *testing.T) {
 	}
 	if diff := cmp.Diff(&accuracy.LabelFigures{Output: "y", Rows: 2, Reference: 1, Variant: 0.5}, r.Labels); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
+// A label is a class of its own row: rows of an output [batch, sequence] have as many classes as
+// positions.
+func TestLabelsOfRowsOfSeveralWidths(t *testing.T) {
+	t.Parallel()
+	long := map[string]inputs.Tensor{"y": tensor(onnx.Float, []int64{1, 3}, 0, 0, 1)} // predicts 2
+	short := map[string]inputs.Tensor{"y": tensor(onnx.Float, []int64{1, 2}, 1, 0)}   // predicts 0
+	for _, c := range []struct {
+		name    string
+		outputs accuracy.Outputs
+		labels  []int64
+		want    float64 // share of rows that are predicted correctly; below 0: the labels do not fit
+	}{
+		{"the last is narrower", accuracy.Outputs{long, short}, []int64{2, 1}, 0.5},
+		{"the last is wider", accuracy.Outputs{short, long}, []int64{0, 2}, 1},
+		{"no class of the last", accuracy.Outputs{long, short}, []int64{2, 2}, -1},
+		{"no class of the first", accuracy.Outputs{short, long}, []int64{2, 2}, -1},
+	} {
+		r, err := accuracy.Compare(c.outputs, c.outputs, c.labels)
+		if c.want < 0 {
+			if err == nil || !strings.Contains(err.Error(), "the labels fit no output") {
+				t.Errorf("%s: %+v, %v", c.name, r.Labels, err)
+			}
+			continue
+		}
+		if err != nil || r.Labels.Reference != c.want {
+			t.Errorf("%s: %+v, %v, want a share of %v", c.name, r.Labels, err, c.want)
+		}
 	}
 }
 

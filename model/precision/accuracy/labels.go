@@ -23,13 +23,12 @@ func CheckLabels(reference Outputs, labels []int64) error {
 func judge(reference, variant Outputs, labels []int64) (LabelFigures, error) {
 	best := LabelFigures{Reference: -1}
 	for _, name := range slices.Sorted(maps.Keys(reference[0])) {
-		classes, predicted := predict(reference, name)
-		if len(predicted) != len(labels) || classes > 0 && (slices.Min(labels) < 0 || slices.Max(labels) >= int64(classes)) {
+		predicted := predict(reference, name)
+		if !slices.EqualFunc(predicted, labels, prediction.allows) {
 			continue
 		}
 		if share := agreement(predicted, labels); share > best.Reference {
-			_, others := predict(variant, name)
-			best = LabelFigures{Output: name, Rows: len(labels), Reference: share, Variant: agreement(others, labels)}
+			best = LabelFigures{Output: name, Rows: len(labels), Reference: share, Variant: agreement(predict(variant, name), labels)}
 		}
 	}
 	if best.Reference < 0 {
@@ -38,31 +37,44 @@ func judge(reference, variant Outputs, labels []int64) (LabelFigures, error) {
 	return best, nil
 }
 
-// predict returns the predicted class of each row in an output, and the number of classes. 0 means
-// that the output is the class itself. An output of another form has no predictions.
-func predict(outputs Outputs, name string) (classes int, predicted []int64) {
+// prediction is what an output predicts for a row.
+type prediction struct {
+	class   int64
+	classes int // number of the row's classes; 0: the output is the class itself
+}
+
+// allows reports whether a label may belong to the row.
+func (p prediction) allows(label int64) bool {
+	return p.classes == 0 || label >= 0 && label < int64(p.classes)
+}
+
+// predict returns the predictions of an output's rows. An output of another form has none.
+func predict(outputs Outputs, name string) []prediction {
+	var predicted []prediction
 	for _, batch := range outputs {
 		t := batch[name]
 		if whole, ok := elements.Integers(t); ok && len(whole) == rowCount(t) {
-			predicted = append(predicted, whole...)
+			for _, class := range whole {
+				predicted = append(predicted, prediction{class: class})
+			}
 		}
 		if t.Type.IsFloat() && isMatrix(t.Shape) {
-			classes = int(t.Shape[1])
+			classes := int(t.Shape[1])
 			for row := range slices.Chunk(elements.Floats(t), classes) {
-				predicted = append(predicted, int64(greatest(row, 1)[0]))
+				predicted = append(predicted, prediction{int64(greatest(row, 1)[0]), classes})
 			}
 		}
 	}
-	return classes, predicted
+	return predicted
 }
 
-// agreement returns the share of equal elements.
-func agreement(a, b []int64) float64 {
+// agreement returns the share of predictions that equal their labels.
+func agreement(predicted []prediction, labels []int64) float64 {
 	same := 0
-	for i := range a {
-		if a[i] == b[i] {
+	for i, p := range predicted {
+		if p.class == labels[i] {
 			same++
 		}
 	}
-	return float64(same) / float64(len(a))
+	return float64(same) / float64(len(labels))
 }

@@ -1,6 +1,9 @@
 package accuracy
 
-import "math"
+import (
+	"math"
+	"slices"
+)
 
 const (
 	minNeighbourRows = 16   // with fewer rows, the nearest is not meaningful
@@ -16,9 +19,10 @@ func neighbourRows(columns int) int {
 }
 
 // neighbours returns the share of rows whose nearest other row is the same on both sides. It
-// returns NaN for too few rows.
+// returns NaN for too few rows, and for rows of several widths, which have no cosine between them.
+// Both sides have the same widths.
 func neighbours(a, b [][]float64) float64 {
-	if len(a) < minNeighbourRows {
+	if len(a) < minNeighbourRows || slices.ContainsFunc(a, func(row []float64) bool { return len(row) != len(a[0]) }) {
 		return math.NaN()
 	}
 	x, y := nearest(a), nearest(b)
