@@ -70,7 +70,7 @@ func (l pageLimits) constraintsAt(goal search.Goal, limits ...*float64) []search
 }
 
 // cardOf returns the lines of a choice's card.
-func cardOf(c *decision.Choice, isDefault bool) map[string]string {
+func cardOf(goal search.Goal, c *decision.Choice, isDefault bool) map[string]string {
 	card := map[string]string{}
 	if c == nil {
 		return card
@@ -90,15 +90,16 @@ func cardOf(c *decision.Choice, isDefault bool) map[string]string {
 	case isDefault:
 		card["gain"] = "1 ×"
 	default:
-		card["gain"] = fmt.Sprintf("%s × [%s, %s]", decision.Factor(c.Gain.Value), decision.Factor(c.Gain.Lo), decision.Factor(c.Gain.Hi))
+		ratio := decision.Words{Goal: goal}.Ratio(*c.Gain)
+		card["gain"] = fmt.Sprintf("%s × [%s, %s]", decision.Factor(ratio.Value), decision.Factor(ratio.Lo), decision.Factor(ratio.Hi))
 	}
 	return card
 }
 
-func newExpected(v decision.Verdict, row, place int, isOwn bool) expected {
+func newExpected(goal search.Goal, v decision.Verdict, row, place int, isOwn bool) expected {
 	e := expected{Row: row, Place: place, Own: isOwn, Cards: map[string]map[string]string{}}
 	enter := func(as string, c *decision.Choice) {
-		e.Cards[as] = cardOf(c, c != nil && v.Default != nil && c.Candidate.IsDefault() && c.Load == v.Default.Load)
+		e.Cards[as] = cardOf(goal, c, c != nil && v.Default != nil && c.Candidate.IsDefault() && c.Load == v.Default.Load)
 	}
 	if v.Nearest != nil {
 		enter("nearest", v.Nearest)
@@ -126,9 +127,9 @@ func expectedOf(t *testing.T, r analyze.Result, dir string) []expected {
 		for k, p := range row.Places {
 			if p.Own {
 				owns++
-				list = append(list, newExpected(r.Verdict, i, k, true))
+				list = append(list, newExpected(r.Goal, r.Verdict, i, k, true))
 			} else {
-				list = append(list, newExpected(r.Decide(limits.constraintsAt(r.Goal, p.Limit, row.Limit)), i, k, false))
+				list = append(list, newExpected(r.Goal, r.Decide(limits.constraintsAt(r.Goal, p.Limit, row.Limit)), i, k, false))
 			}
 		}
 	}

@@ -48,9 +48,11 @@ type Role struct {
 	As     string `json:"as" jsonschema:"enum=recommended,enum=edge,enum=nearest,enum=lightest,enum=default"` // the role
 	Title  string `json:"-"`
 	Choice int    `json:"choice"`         // the choice that has the role
-	Gain   string `json:"gain,omitempty"` // factor over the default, with its interval: "1.59 × [1.46, 1.73]"
 	Holds  string `json:"holds"`          // probability that it keeps all limits
 	Same   bool   `json:"same,omitempty"` // it is not shown to be better or worse than the default
+	// the objective as a multiple of the default's, with its interval: "1.59 × [1.46, 1.73]"; with
+	// several metrics, how many times better it is
+	Gain string `json:"gain,omitempty"`
 
 	Of *choiceData `json:"-"`
 }
@@ -202,9 +204,10 @@ func (d *decisions) role(as, title string, c verdict.Choice, v verdict.Verdict) 
 	case v.Default != nil && c.Candidate.IsDefault() && c.Load == v.Default.Load:
 		r.Gain = "1 ×"
 	default:
-		r.Gain = verdict.Factor(c.Gain.Value) + " ×"
-		if c.Gain.Lo < c.Gain.Hi {
-			r.Gain += fmt.Sprintf(" [%s, %s]", verdict.Factor(c.Gain.Lo), verdict.Factor(c.Gain.Hi))
+		ratio := verdict.Words{Goal: d.page.Result.Goal}.Ratio(*c.Gain)
+		r.Gain = verdict.Factor(ratio.Value) + " ×"
+		if ratio.Lo < ratio.Hi {
+			r.Gain += fmt.Sprintf(" [%s, %s]", verdict.Factor(ratio.Lo), verdict.Factor(ratio.Hi))
 		}
 		r.Same = c.Better < v.Confidence && c.Better > 1-v.Confidence
 	}

@@ -70,14 +70,16 @@ type knob struct {
 
 // configuration is a configuration with its points.
 type configuration struct {
-	Name    string   `json:"name"`              // name of the configuration
-	Title   string   `json:"title"`             // description in a few words
-	Default bool     `json:"default,omitempty"` // it is the default configuration
-	Rank    int      `json:"rank,omitempty"`    // rank from 1
-	Tie     int      `json:"tie,omitempty"`     // the first rank of its tied group
-	Gain    numerals `json:"gain,omitempty"`    // factor over the default: value, lower and upper end of its interval
-	Best    *int     `json:"best,omitempty"`    // index of the point that ranks it
-	Missed  []int    `json:"missed,omitempty"`  // indices of the metrics whose limits it misses there
+	Name    string `json:"name"`              // name of the configuration
+	Title   string `json:"title"`             // description in a few words
+	Default bool   `json:"default,omitempty"` // it is the default configuration
+	Rank    int    `json:"rank,omitempty"`    // rank from 1
+	Tie     int    `json:"tie,omitempty"`     // the first rank of its tied group
+	Best    *int   `json:"best,omitempty"`    // index of the point that ranks it
+	Missed  []int  `json:"missed,omitempty"`  // indices of the metrics whose limits it misses there
+	// the objective as a multiple of the default's: value, lower and upper end of its interval; with
+	// several metrics, how many times better it is
+	Gain numerals `json:"gain,omitempty"`
 	// for each knob the index of its value; −1: not set
 	Settings []int `json:"settings"`
 	// points, ascending by load. A point has its load; its state (1 confirmed, 2 unlikely to keep the
@@ -297,7 +299,7 @@ func (b *builder) configuration(i int, c analyze.Config) configuration {
 		j.Config = append(j.Config, b.lines.of(strings.TrimSuffix(line, "\n")))
 	}
 	if c.Gain != nil {
-		j.Gain = figuresOf(*c.Gain)
+		j.Gain = figuresOf(verdict.Words{Goal: b.page.Result.Goal}.Ratio(*c.Gain))
 	}
 	if c.Best != nil {
 		for _, m := range c.Best.Misses {

@@ -24,6 +24,7 @@ import (
 	resultjson "tuner/report/json"
 	"tuner/report/reporttest"
 	"tuner/search"
+	"tuner/search/verdict"
 	"tuner/spec"
 )
 
@@ -276,6 +277,41 @@ func TestHTMLAnswer(t *testing.T) {
 	}
 	if diff := cmp.Diff(r.Fronts, fronts, cmpopts.IgnoreFields(analyze.FrontPoint{}, "Values")); diff != "" {
 		t.Errorf("Pareto sets (-want +got):\n%s", diff)
+	}
+}
+
+// A gain is the multiple of the default's value, as in all reports for people: of a latency that falls it
+// is below 1.
+func TestHTMLGainOfALatency(t *testing.T) {
+	t.Parallel()
+	latency := search.Goal{Objective: search.Objective{Terms: []search.Term{{Metric: measure.LatencyP99, Weight: 1}}}}
+	b := analyzetest.New(t, analyzetest.Profile).Measure(search.Candidate{}, 8).Measure(analyzetest.Candidate(2, 1, 16), 8)
+	r := reporttest.Ranked(t, b, analyze.Options{Goal: &latency})
+	best := r.Configs[0]
+	if best.Candidate.IsDefault() || best.Gain == nil || best.Gain.Value <= 1 {
+		t.Fatalf("the best is %s with a gain of %v", best.Name, best.Gain)
+	}
+	ratio := verdict.Words{Goal: r.Goal}.Ratio(*best.Gain)
+	_, root := htmlOf(t, r)
+	var data struct {
+		Configurations []struct{ Gain []float64 }
+		Roles          []struct{ As, Gain string }
+	}
+	encoded, err := json.Marshal(reporttest.DataOfPage(t, root))
+	if err == nil {
+		err = json.Unmarshal(encoded, &data)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []float64{ratio.Value, ratio.Lo, ratio.Hi}
+	if diff := cmp.Diff(want, data.Configurations[0].Gain, cmpopts.EquateApprox(1e-4, 0)); diff != "" || ratio.Value >= 1 { // the page has five digits
+		t.Errorf("the table's gain (-want +got):\n%s", diff)
+	}
+	if want := verdict.Factor(ratio.Value) + " ×"; !slices.ContainsFunc(data.Roles, func(role struct{ As, Gain string }) bool {
+		return role.As != "default" && strings.HasPrefix(role.Gain, want)
+	}) {
+		t.Errorf("the cards' gains are %v, want %s", data.Roles, want)
 	}
 }
 

@@ -85,11 +85,11 @@ function lookOf(view, config) {
 function areComparable(a, b) { return !raw.two_servers || a.confirmed === b.confirmed; }
 
 // objective describes the axis of the objective. For one metric it shows the metric. For several it
-// shows the factor over the default.
+// shows the factor over the default. It falls where less of the metric is better.
 const objective = (() => {
-  if (raw.objective.length !== 1) return { factor: 1, title: "Objective (× default)", name: "the objective" };
+  if (raw.objective.length !== 1) return { factor: 1, title: "Objective (× default)", name: "the objective", falls: false };
   const metric = metricOf(raw.objective[0].metric);
-  return { factor: scaleOf(metric).factor, title: axisTitle(metric), name: metric.label };
+  return { factor: scaleOf(metric).factor, title: axisTitle(metric), name: metric.label, falls: !metric.higher_better };
 })();
 
 // sliderOf makes the slider of a limit. Its positions are the limits at which the answer changes.

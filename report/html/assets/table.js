@@ -42,7 +42,7 @@ const knobColumns = raw.knobs.map((knob, n) => ({
 function valueColumn(metric) {
   const { factor, unit } = scaleOf(metric), digits = unit === "MB" ? 0 : unit === "ms" ? 2 : 1;
   return {
-    title: `${metric.label} (${unit})`,
+    title: `${metric.label} (${unit})`, descends: unit === "infer/s",
     isMissed: (c) => (c.row.missed || []).includes(metric.index),
     key: (c) => c.best && c.best.value(metric.name),
     cell: (c) => {
@@ -71,7 +71,7 @@ function chanceKey(c) {
 }
 
 // A column has a title, a hint if the title needs an explanation, the text of a cell, and isMissed
-// for values that miss a limit. It sorts by key; null means unknown.
+// for values that miss a limit. It sorts by key; null means unknown. If more is better, it descends.
 const columns = [
   { title: "#", hint: "=1: cannot be told from others of the same number, and differs from them by no more than 1 %", cell: (c) => (c.row.tie ? `=${c.row.tie}` : c.row.rank ? String(c.row.rank) : unknown), key: (c) => c.row.rank || null },
   { title: "Configuration", isText: true, isName: true, cell: (c) => c.short, key: (c) => c.name },
@@ -79,8 +79,8 @@ const columns = [
   { title: isScale ? "Scale" : isRate ? "Rate" : "Load", hint: "the configuration’s best load; the figures hold at this load", cell: (c) => (c.best ? short(c.best.level) : unknown), key: (c) => c.best && c.best.level },
   ...[...(isScale ? [] : [throughputMetric, latencyMetric]), ...raw.objective.map((t) => metricOf(t.metric)), ...raw.constraints.map((c) => metricOf(c.metric)), memoryMetric]
     .filter((m, i, list) => m.index >= 0 && m.name !== "scale" && list.indexOf(m) === i).map(valueColumn),
-  { title: "× default", hint: "gain over the default, with half of its 95 % interval", cell: gainCell, key: (c) => (c.row.gain ? c.row.gain[0] : null) },
-  { title: "Limits kept", hint: "probability that the configuration keeps all limits at this load", cell: chanceCell, key: chanceKey },
+  { title: "× default", hint: `${objective.name} as a multiple of the default’s, with half of its 95 % interval`, descends: !objective.falls, cell: gainCell, key: (c) => (c.row.gain ? c.row.gain[0] : null) },
+  { title: "Limits kept", hint: "probability that the configuration keeps all limits at this load", descends: true, cell: chanceCell, key: chanceKey },
   { title: "Status", isText: true, cell: statusOf, key: statusOf },
 ];
 
@@ -166,7 +166,7 @@ function refreshTable() {
 // sortBy sorts by a column, best values first. A second call reverses the order, and a third one
 // restores the order by rank.
 function sortBy(i) {
-  const startsDescending = /infer\/s|× default|Limits kept/.test(columns[i].title);
+  const startsDescending = Boolean(columns[i].descends);
   if (table.sort !== i) [table.sort, table.descending] = [i, startsDescending];
   else if (table.descending === startsDescending) table.descending = !startsDescending;
   else table.sort = null;
