@@ -44,15 +44,24 @@ func accuracyData(r analyze.Result) string {
 	return fmt.Sprintf("%s of %s", words.Count(report.Rows, "row"), r.Accuracy.Data)
 }
 
-// figuresOf finds the output with the least agreement, by mean cosine, then by largest error.
+// figuresOf finds the output with the least agreement.
 func figuresOf(report accuracy.Report) (output string, f accuracy.Figures, ok bool) {
 	for _, name := range slices.Sorted(maps.Keys(report.Outputs)) {
 		other := report.Outputs[name]
-		if !ok || other.CosineMean < f.CosineMean || math.IsNaN(f.CosineMean) && other.MaxAbs > f.MaxAbs {
+		if !ok || agreesLess(other, f) {
 			output, f, ok = name, other, true
 		}
 	}
 	return output, f, ok
+}
+
+// agreesLess orders outputs by mean cosine. One without a cosine, such as of whole numbers, agrees more
+// than each that has one. Two of them are ordered by their largest error, if they have one.
+func agreesLess(a, b accuracy.Figures) bool {
+	if math.IsNaN(a.CosineMean) && math.IsNaN(b.CosineMean) {
+		return !math.IsNaN(a.MaxAbs) && !(a.MaxAbs <= b.MaxAbs) // NaN is not
+	}
+	return !math.IsNaN(a.CosineMean) && !(a.CosineMean >= b.CosineMean)
 }
 
 // limitedText prints the figure that the limit bounds, for the worst output: "top5 agreement 0.97

@@ -40,3 +40,31 @@ func TestLimitedFigureIsNamed(t *testing.T) {
 		`top5 agreement 0.97 (output "a"), cosine 0.98 (least 0.98), largest error 0.1`)
 	check(accuracy.Limit{Metric: "command", Command: "score", Min: &least}, one, "command 0.5", "command 0.5, cosine 0.99 (least 0.99), largest error 0.1")
 }
+
+// The output with the lowest cosine stands for all. Outputs without one, such as whole numbers, never
+// hide it, whatever their names. Without any cosine it is the largest error that counts.
+func TestLeastAgreement(t *testing.T) {
+	t.Parallel()
+	nan := math.NaN()
+	whole := accuracy.Figures{CosineMean: nan, MaxAbs: nan, Top1: 0.9}
+	single := func(most float64) accuracy.Figures { return accuracy.Figures{CosineMean: nan, MaxAbs: most} }
+	row := func(cosine float64) accuracy.Figures { return accuracy.Figures{CosineMean: cosine, MaxAbs: 0.1} }
+	for _, c := range []struct {
+		outputs map[string]accuracy.Figures
+		want    string
+	}{
+		{nil, ""},
+		{map[string]accuracy.Figures{"label": whole}, "label"},
+		{map[string]accuracy.Figures{"label": whole, "probabilities": row(0.97)}, "probabilities"},
+		{map[string]accuracy.Figures{"probabilities": row(0.97), "z": whole}, "probabilities"},
+		{map[string]accuracy.Figures{"a": row(0.97), "b": row(0.96), "c": row(0.98)}, "b"},
+		{map[string]accuracy.Figures{"a": single(9), "b": row(0.97)}, "b"}, // the larger error may be of a larger unit
+		{map[string]accuracy.Figures{"b": row(0.97), "c": single(9)}, "b"},
+		{map[string]accuracy.Figures{"a": whole, "b": single(1), "c": single(2), "d": single(1)}, "c"},
+		{map[string]accuracy.Figures{"a": single(1), "b": whole}, "a"},
+	} {
+		if got, _, ok := figuresOf(accuracy.Report{Outputs: c.outputs}); got != c.want || ok != (c.want != "") {
+			t.Errorf("%v: %q (%t), want %q", c.outputs, got, ok, c.want)
+		}
+	}
+}
