@@ -236,7 +236,7 @@ func (e *Engines) withheld(c search.Candidate, m measure.Measurement) float64 {
 		w := m.Windows[0]
 		usable = float64(o.Settings.Whole(sessionoption.IntraOpThreads)*e.setup.Sweep.Sessions) + w.ClientCPU.Seconds()/max(w.Duration.Seconds(), 1e-9)
 	}
-	return m.WithheldOf(e.setup.cores, usable)
+	return m.WithheldOf(e.setup.device.Cores, usable)
 }
 
 // job returns the runner's job for a trial.

@@ -111,7 +111,7 @@ func closedAll(engines []*fakeEngine) bool {
 func TestWithheldGoesByThreads(t *testing.T) {
 	t.Parallel()
 	s := newSetup(t, "space: {intra_op_threads: [1, 2]}")
-	s.cores = 2
+	s.device.Cores = 2
 	e, opened := newEngines(s, 1<<30, 0)
 	m := window()
 	m.Windows[0].Foreign, m.Windows[0].EngineCPU = 0.5, 2*time.Second

@@ -18,6 +18,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"tuner/internal/golden"
+	"tuner/internal/hostinfo"
 	"tuner/measure"
 	"tuner/measure/stats"
 	"tuner/model/modelconfig"
@@ -490,7 +491,7 @@ func TestSessionsAreOnOneGPU(t *testing.T) {
 func TestXNNPACKSessions(t *testing.T) {
 	t.Parallel()
 	s := newSetup(t, "space: {execution_provider: [cpu, xnnpack], intra_op_threads: [1, 4], allow_spinning: [true, false]}")
-	s.cores = 4
+	s.device.Cores = 4
 	k := s.canon()
 	for _, c := range []struct{ from, want search.Candidate }{
 		{candidate("execution_provider=xnnpack", "allow_spinning=false"), candidate("execution_provider=xnnpack")},
@@ -506,6 +507,26 @@ func TestXNNPACKSessions(t *testing.T) {
 	i := slices.IndexFunc(knobs, func(o search.Knob) bool { return o.Name == sessionoption.AllowSpinning })
 	if i < 0 || !slices.Contains(knobs[i].Values, "true") {
 		t.Errorf("spinning is not tried: %v", knobs)
+	}
+}
+
+// An engine that is kept to some of the machine's cores, as by taskset, counts its threads by them. So do
+// the programs, which run elsewhere. On the whole machine both leave the number to ONNX Runtime.
+func TestProgramsOfAKeptProcess(t *testing.T) {
+	t.Parallel()
+	whole := hostinfo.Online()
+	if whole < 2 {
+		t.Skip("needs a machine of two cores")
+	}
+	for cores, want := range map[int]string{whole: "", 1: "1"} {
+		s := newSetup(t, "")
+		s.device = deviceOf(cores)
+		win := candidate("memory_arena=false")
+		r := Result{Setup: s, Race: race.Result{Winner: win, Standings: []race.Standing{{Candidate: win, Verdict: race.Winner}}}}
+		session, err := r.session()
+		if got := session.Options.Settings[sessionoption.IntraOpThreads]; err != nil || got != want {
+			t.Errorf("on %d of %d cores: %q threads, want %q; %v", cores, whole, got, want, err)
+		}
 	}
 }
 

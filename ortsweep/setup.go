@@ -14,6 +14,7 @@ import (
 	"runtime"
 	"slices"
 
+	"tuner/internal/hostinfo"
 	"tuner/model/modelconfig"
 	"tuner/model/modelconfig/configpb"
 	"tuner/model/precision/recipe"
@@ -32,7 +33,7 @@ type Setup struct {
 	profile.Setup
 	Sweep spec.Sweep
 
-	cores int // number of cores for an engine process
+	device modelconfig.Device // of a session on the CPU in an engine process
 }
 
 // Check returns the reason why a model cannot be swept. batching means that its first dimension is
@@ -65,7 +66,12 @@ func NewSetup(sweep spec.Sweep, s profile.Setup) (Setup, error) {
 	config.InstanceGroup[0].Count = int32(sweep.Sessions)
 	s.Profile, s.Subject.Config = sweep.Profile, config
 	s.Facts.BaseInstances, s.Facts.BaseMaxBatchSize, s.Facts.GPUs = sweep.Sessions, int(config.MaxBatchSize), 1
-	return Setup{Setup: s, Sweep: sweep, cores: runtime.NumCPU()}, nil // a child inherits the affinity of its parent
+	return Setup{Setup: s, Sweep: sweep, device: deviceOf(runtime.NumCPU())}, nil // a child inherits the affinity of its parent
+}
+
+// deviceOf returns the device that the engine finds where it may use so many cores.
+func deviceOf(cores int) modelconfig.Device {
+	return modelconfig.Device{Cores: cores, Bound: !hostinfo.IsWhole(cores)}
 }
 
 // pin puts the sessions of a configuration on one GPU, the first in its list. An instance group
@@ -95,7 +101,7 @@ func (s Setup) given(config *modelconfig.Config) (modelconfig.Options, []modelco
 	if err != nil {
 		return options, nil, err
 	}
-	at := modelconfig.Device{Cores: s.cores}
+	at := s.device
 	for _, g := range config.GetInstanceGroup() {
 		if g.GetKind() == configpb.ModelInstanceGroup_KIND_GPU {
 			at.OnGPU, at.GPU = true, int(g.GetGpus()[0])

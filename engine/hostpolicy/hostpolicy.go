@@ -8,8 +8,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-
-	"tuner/internal/hostinfo"
 )
 
 // NoNode is the Node of a policy that leaves memory to the operating system.
@@ -114,7 +112,3 @@ func parseNumber(text string, limit int) (int, error) {
 	}
 	return n, nil
 }
-
-// IsWhole reports whether so many cores are the whole machine, or the machine's are unknown. A process may be kept to
-// fewer, such as by taskset.
-func IsWhole(cores int) bool { return cores >= hostinfo.Online() }

@@ -6,6 +6,7 @@ import (
 
 	"tuner/engine"
 	"tuner/engine/hostpolicy"
+	"tuner/internal/hostinfo"
 	"tuner/model/modelconfig"
 )
 
@@ -13,7 +14,7 @@ import (
 // number of threads to the cores of the machine.
 func TestDeviceOfAKeptProcess(t *testing.T) {
 	t.Parallel()
-	if hostpolicy.Cores() < 2 || !hostpolicy.IsWhole(hostpolicy.Cores()) {
+	if hostpolicy.Cores() < 2 || !hostinfo.IsWhole(hostpolicy.Cores()) {
 		t.Skip("needs a machine of two cores of its own")
 	}
 	anywhere := hostpolicy.Any()

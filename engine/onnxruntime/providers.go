@@ -6,6 +6,7 @@ import (
 	"tuner/engine"
 	"tuner/engine/fault"
 	"tuner/engine/hostpolicy"
+	"tuner/internal/hostinfo"
 	"tuner/model/modelconfig"
 	"tuner/ort/provider"
 )
@@ -17,7 +18,7 @@ import (
 // cores that it may use.
 func deviceOf(in engine.Instance) modelconfig.Device {
 	cores := hostpolicy.Cores()
-	return modelconfig.Device{OnGPU: in.OnGPU, GPU: in.GPU, Cores: cores, Bound: !in.Policy.IsAny() || !hostpolicy.IsWhole(cores)}
+	return modelconfig.Device{OnGPU: in.OnGPU, GPU: in.GPU, Cores: cores, Bound: !in.Policy.IsAny() || !hostinfo.IsWhole(cores)}
 }
 
 // checkPlugIn refuses the accelerator of a plug-in provider that is missing, with the reason.

@@ -31,7 +31,7 @@ var allowed = map[string][]string{
 	"report/figures":      {"analyze/bottleneck", "model/mix", "report/result", "analyze", "pipeline/steps", "search", "search/verdict", "measure", "profile/journal", "spec", "model/precision/accuracy", "internal/terminal"}, // words and tables: it knows no format
 	"report/data":         {"report", "report/csv", "report/figures", "analyze", "measure", "search", "spec/knobs", "internal/parallel"},                                                                                        // spec/knobs: the values of all knobs
 	"report/html":         {"report", "report/figures", "analyze", "spec", "measure", "search", "search/verdict", "internal/webpage", "internal/parallel", "ort/addon"},                                                         // search/verdict: the answer under other limits
-	"ortsweep":            {"profile", "profile/campaign", "spec", "spec/knobs", "search", "runner", "model/modelrepo", "model/modelconfig", "profile/journal", "measure", "measure/stats", "model/onnx", "internal/plotstyle", "internal/terminal"},
+	"ortsweep":            {"internal/hostinfo", "profile", "profile/campaign", "spec", "spec/knobs", "search", "runner", "model/modelrepo", "model/modelconfig", "profile/journal", "measure", "measure/stats", "model/onnx", "internal/plotstyle", "internal/terminal"},
 	"ortsweep/progress":   {"ortsweep", "ortsweep/race", "search", "measure", "internal/live", "internal/live/noise", "internal/words"},
 	"ortsweep/race":       {"search", "measure/stats"},
 	"ortsweep/flags":      {"internal/terminal", "ortsweep/olive", "spec", "spec/document", "search", "model/onnx", "model/framework", "ort/addon"},
@@ -180,7 +180,7 @@ var allowed = map[string][]string{
 	"engine/identity": {"engine", "engine/fault", "engine/request", "model/modelconfig"},
 	"engine/serve":    {"adaptive", "adaptive/steering", "engine", "engine/certificates", "engine/logging", "engine/mirror", "engine/poll", "engine/api", "engine/flags", "engine/trace", "engine/identity", "engine/onnxruntime", "ort", "ort/ortlib", "ort/addon", "internal/hostinfo"},
 	// onnx/extent: the unpacked size of a file, before ONNX Runtime opens it
-	"engine/onnxruntime": {"engine", "engine/fault", "ort", "model/modelconfig", "model/onnx/extent", "ort/addon"},
+	"engine/onnxruntime": {"engine", "internal/hostinfo", "engine/fault", "ort", "model/modelconfig", "model/onnx/extent", "ort/addon"},
 	"model/onnx/extent":  {"model/onnx"},
 	"ort":                {"internal/telemetry", "ort/hugepages"},
 	"ort/hugepages":      {},                    // memory of the process: it knows no ONNX Runtime

@@ -61,6 +61,10 @@ func Online() int {
 	return len(list)
 }
 
+// IsWhole reports whether so many cores are the whole machine, or the machine's are unknown. A process may be kept to
+// fewer, such as by taskset.
+func IsWhole(cores int) bool { return cores >= Online() }
+
 // statusField returns the text after "name:" in /proc/PID/status, "" if it is missing.
 func statusField(status, name string) string {
 	for line := range strings.Lines(status) {
