@@ -115,10 +115,11 @@ func (k *Maker) sourceError(err error) error {
 // outputs runs a model over the data.
 func (k *Maker) outputs(ctx context.Context, m *onnx.Model, provider string) (accuracy.Outputs, error) {
 	var outputs accuracy.Outputs
-	data := k.options.Data
+	data, held := k.options.Data, volume{}
 	err := k.eachBatch(ctx, m, provider, data, func(_, out map[string]inputs.Tensor) error {
-		if m == k.source && outputs == nil {
-			if err := k.checkMemory(out, data, 2); err != nil { // the original's, and a variant's beside them
+		if m == k.source {
+			held.add(out, data)
+			if err := k.checkMemory(held, data, 2); err != nil { // the original's, and a variant's beside them
 				return err
 			}
 		}
@@ -128,18 +129,29 @@ func (k *Maker) outputs(ctx context.Context, m *onnx.Model, provider string) (ac
 	return outputs, err
 }
 
-// checkMemory returns an error if copies of the source's outputs would take more than half of this
-// process's possible memory. copies is their number. It estimates from the outputs of the first
-// batch. The rest is for the engine and everything else.
-func (k *Maker) checkMemory(first map[string]inputs.Tensor, data dataset.Dataset, copies int64) error {
-	var size int64
-	for _, t := range first {
-		size += int64(len(t.Data))
+// volume is the size of the outputs for the first rows of a dataset.
+type volume struct {
+	rows  int
+	bytes int64
+}
+
+// add adds the outputs of the next batch.
+func (v *volume) add(out map[string]inputs.Tensor, data dataset.Dataset) {
+	v.rows = data.End(v.rows, batchRows)
+	for _, t := range out {
+		v.bytes += int64(len(t.Data))
 		for _, text := range t.Strings {
-			size += int64(len(text))
+			v.bytes += int64(len(text))
 		}
 	}
-	needed := size * int64(data.Batches(batchRows)) * copies
+}
+
+// checkMemory returns an error if copies of the source's outputs would take more than half of this
+// process's possible memory. copies is their number. It estimates from the outputs so far, and is
+// called after each batch: of rows of several shapes the smallest come first, and say little about
+// the last. The rest is for the engine and everything else.
+func (k *Maker) checkMemory(held volume, data dataset.Dataset, copies int64) error {
+	needed := held.bytes * int64(data.Rows) / int64(held.rows) * copies
 	if k.memory == 0 || needed <= k.memory/2 {
 		return nil
 	}
@@ -280,11 +292,11 @@ func (k *Maker) repeat(ctx context.Context, provider string, times int) ([]accur
 	runs := make([]accuracy.Outputs, times)
 	data := k.options.Data.Head(probeRows)
 	for i := range runs {
+		held := volume{}
 		err := inBatches(ctx, session, k.source, data, batchRows, func(_, out map[string]inputs.Tensor) error {
-			if runs[0] == nil {
-				if err := k.checkMemory(out, data, determinismRuns); err != nil {
-					return err
-				}
+			held.add(out, data)
+			if err := k.checkMemory(held, data, determinismRuns); err != nil {
+				return err
 			}
 			runs[i] = append(runs[i], k.asRows(out))
 			return nil

@@ -464,9 +464,9 @@ func TestUnjudgedOutputs(t *testing.T) {
 	}
 }
 
-// Outputs that would take more than half of the memory are reported after the first batch. 20 rows
-// are three batches, of 8·2·4 = 64 bytes: 384 for the original and a variant, 576 for three runs of
-// the original.
+// Outputs that would take more than half of the memory are reported after the first batch. Its 8 rows
+// have 8·2·4 = 64 bytes, so 20 rows have 160: 320 for the original and a variant, 480 for three runs
+// of the original.
 func TestMemory(t *testing.T) {
 	t.Parallel()
 	check := func(what string, memory int64, fits bool, run func(k *Maker) error) {
@@ -484,13 +484,42 @@ func TestMemory(t *testing.T) {
 		_, err := k.Make(t.Context(), recipe.Int8, []string{"cpu"})
 		return err
 	}
-	check("a variant", 767, false, judge)
-	check("a variant", 768, true, judge)
+	check("a variant", 639, false, judge)
+	check("a variant", 640, true, judge)
 	check("a variant, of unknown memory", 0, true, judge)
 	repeat := func(k *Maker) error {
 		_, err := k.Determinism(t.Context(), "cpu")
 		return err
 	}
-	check("repetition", 1151, false, repeat)
-	check("repetition", 1152, true, repeat)
+	check("repetition", 959, false, repeat)
+	check("repetition", 960, true, repeat)
+}
+
+// Of rows of several shapes the small ones come first. The large ones are counted when they come, and
+// the rows behind them never run. 8 rows of 2 and 8 of 20 elements have 64 + 640 = 704 bytes. With 8 more
+// of 20 elements they have 1344, but after the first two batches the estimate is 704·24/16 = 1056.
+func TestMemoryOfSeveralShapes(t *testing.T) {
+	t.Parallel()
+	part := func(columns int64) dataset.Dataset {
+		return dataset.Dataset{Name: "rows", Rows: 8, Batched: true, Inputs: map[string]inputs.Tensor{"x": floats(make([]float32, 8*columns), 8, columns)}}
+	}
+	for _, c := range []struct {
+		parts  []dataset.Dataset
+		memory int64
+		runs   int // inferences until it is reported; 0: it fits
+	}{
+		{[]dataset.Dataset{part(2), part(20)}, 4*704 - 1, 2},
+		{[]dataset.Dataset{part(2), part(20)}, 4 * 704, 0},
+		{[]dataset.Dataset{part(2), part(20), part(20)}, 4*1056 - 1, 2},
+		{[]dataset.Dataset{part(2), part(20), part(20)}, 4*1344 - 1, 3},
+		{[]dataset.Dataset{part(2), part(20), part(20)}, 4 * 1344, 0},
+	} {
+		l := newLab(t, map[string]float64{"a": .25})
+		k := l.maker(.5, func(o *Options) { o.Data = dataset.Join(c.parts) })
+		k.memory = c.memory
+		_, err := k.Make(t.Context(), recipe.Int8, []string{"cpu"})
+		if c.runs == 0 && err != nil || c.runs > 0 && (!errors.As(err, new(*SourceError)) || l.runs != c.runs) {
+			t.Errorf("%d parts, %d bytes: %v after %d inferences", len(c.parts), c.memory, err, l.runs)
+		}
+	}
 }
