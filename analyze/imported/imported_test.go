@@ -203,7 +203,8 @@ func TestWhatIsNoRecording(t *testing.T) {
 		"Concurrency,Inferences/Second\n1\n":                                       "row 2: it has 1 cells, and the header has 2",
 		"Concurrency,Inferences/Second\n1,fast\n":                                  `row 2: Inferences/Second is "fast", not a number`,
 		"Inferences/Second,p99 latency\n1,2\n":                                     "row 2: it has neither a Concurrency nor a Request Rate",
-		"hello":                                                                    "this is neither output of perf_analyzer",
+		"Request concurrency: 0.5\n  Throughput: 5 infer/sec\n":                    "no load has a throughput",
+		"hello": "this is neither output of perf_analyzer",
 	} {
 		if _, _, err := parse("f", []byte(text)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: error %v, want %q", text, err, want)

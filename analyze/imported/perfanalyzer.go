@@ -216,7 +216,7 @@ func (r *outputReader) at(isRate bool, level float64) *point {
 	if isRate {
 		load = openLoop(level, r.batch)
 	}
-	if !(level > 0) || level >= 1<<31 {
+	if !(load.Level() > 0) || level >= 1<<31 {
 		return nil
 	}
 	i := slices.IndexFunc(r.points, func(p analyze.RecordedPoint) bool { return p.Load == load })

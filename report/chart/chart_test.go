@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -170,6 +171,33 @@ func TestChartsAreOfOneServer(t *testing.T) {
 	}
 	if s := figures.Stages(analyze.Result{}); len(s) != 1 {
 		t.Errorf("of nothing there are %d stages", len(s))
+	}
+}
+
+// A logarithmic axis has no place for 0, and its ticks would never end. Foreign records may hold one: the
+// memory that Model Analyzer could not tell.
+func TestZerosAreNotDrawn(t *testing.T) {
+	t.Parallel()
+	f := analyze.Front{Points: []analyze.FrontPoint{{Values: []float64{400, 0}}, {Values: []float64{300, 2e6}}, {Values: []float64{200, 1e6}}, {Values: []float64{0, 5e5}}}}
+	got := stairs(f, figures.QuantityOf(measure.Memory), figures.QuantityOf(measure.Throughput))
+	if diff := cmp.Diff([]dot{{x: 2, y: 300}, {x: 2, y: 200}, {x: 1, y: 200}}, got.points, cmp.AllowUnexported(dot{})); diff != "" {
+		t.Errorf("the front (-want +got):\n%s", diff)
+	}
+	if at, ok := level(analyze.Point{}); ok {
+		t.Errorf("a load of %v has a place", at)
+	}
+	r := reporttest.Ranked(t, reporttest.Typical(t), analyze.Options{})
+	for i := range r.Fronts {
+		for n := range r.Fronts[i].Points {
+			r.Fronts[i].Points[n].Values = slices.Clone(r.Fronts[i].Points[n].Values)
+		}
+		if points := r.Fronts[i].Points; len(points) > 0 {
+			values := points[len(points)-1].Values
+			values[len(values)-1] = 0
+		}
+	}
+	if err := WritePareto(io.Discard, r); err != nil {
+		t.Error(err)
 	}
 }
 

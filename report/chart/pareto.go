@@ -151,12 +151,16 @@ func frontOf(r analyze.Result, metrics []measure.Metric) analyze.Front {
 }
 
 // stairs returns the line of a two-way front, whose first metric is y. Between two points it shows
-// the worse value, since only that is known to be reachable.
+// the worse value, since only that is known to be reachable. It leaves out values for which the axes
+// have no place (figures.Quantity.Of).
 func stairs(f analyze.Front, x, y figures.Quantity) curve {
 	line := curve{look: frontLook}
-	for i, p := range f.Points {
+	for _, p := range f.Points {
 		d := dot{x: p.Values[1] * x.Factor, y: p.Values[0] * y.Factor}
-		if i > 0 {
+		if d.x <= 0 || d.y <= 0 {
+			continue
+		}
+		if len(line.points) > 0 {
 			line.points = append(line.points, dot{x: line.points[len(line.points)-1].x, y: d.y})
 		}
 		line.points = append(line.points, d)

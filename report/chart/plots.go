@@ -34,8 +34,9 @@ func WriteLoads(w io.Writer, r analyze.Result) error {
 	return WritePlot(plots.Plot{Y: measure.Throughput})(w, r)
 }
 
-// level returns a point's position on an axis of loads.
-func level(p analyze.Point) (float64, bool) { return p.Load.Level(), true }
+// level returns a point's position on an axis of loads, as figures.Quantity.Of does on one of a metric:
+// a logarithmic axis has no place for 0.
+func level(p analyze.Point) (float64, bool) { return p.Load.Level(), p.Load.Level() > 0 }
 
 // mostOthers limits the number of grey curves. More cannot be distinguished, and drawing them takes
 // long.
