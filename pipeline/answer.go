@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"tuner/analyze"
 	"tuner/export"
@@ -32,36 +31,23 @@ func (j job) writeAnswer(out io.Writer, r analyze.Result) error {
 	}
 	var next []string
 	if r.IsMeasured() { // otherwise there is nothing to explain
-		next = []string{"next:", "  tuner analyze --input " + shellWord(j.analysis.Input) + " --explain"}
+		next = []string{"next:", "  tuner analyze --input " + words.ShellWord(j.analysis.Input) + " --explain"}
 	}
 	if _, ok := r.Winner(); ok && slices.Contains(names, spec.FormatRepository) {
 		repository := filepath.Join(output, "repository")
 		lines = append(lines, "repository: "+filepath.Join(repository, r.Header.Model))
-		serve := "  tuner serve --model-repository " + shellWord(repository)
+		serve := "  tuner serve --model-repository " + words.ShellWord(repository)
 		for _, o := range r.Header.Libraries().Options() {
-			serve += " " + o.Flag + " " + shellWord(o.Path)
+			serve += " " + o.Flag + " " + words.ShellWord(o.Path)
 		}
 		next = append(next, serve,
-			fmt.Sprintf("  tuner export %s --input %s -o %s", export.Triton, shellWord(output), shellWord(freeName(filepath.Join(output, "deploy")))))
+			fmt.Sprintf("  tuner export %s --input %s -o %s", export.Triton, words.ShellWord(output), words.ShellWord(freeName(filepath.Join(output, "deploy")))))
 	}
 	if s, _ := r.Steps.Get(steps.Chart); s.State == steps.OK {
 		lines = append(lines, "Helm chart: "+filepath.Join(output, chartDir)+" (README.md there says how to install it)")
 	}
 	_, err := fmt.Fprintln(out, strings.Join(append(lines, next...), "\n"))
 	return err
-}
-
-// shellWord writes a text as one word of a command line. It adds quotes if a shell would interpret
-// the text.
-func shellWord(text string) string {
-	plain := func(c rune) bool {
-		return c < utf8.RuneSelf && (c == '_' || c == '-' || c == '.' || c == '/' || c == '+' || c == ',' || c == ':' || c == '@' ||
-			'0' <= c && c <= '9' || 'A' <= c && c <= 'Z' || 'a' <= c && c <= 'z')
-	}
-	if text != "" && strings.IndexFunc(text, func(c rune) bool { return !plain(c) }) < 0 {
-		return text
-	}
-	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
 }
 
 // freeName returns the first of NAME, NAME-2, NAME-3 … that does not exist.

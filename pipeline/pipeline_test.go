@@ -531,15 +531,6 @@ func TestChartOfTheUser(t *testing.T) {
 	check("no receipt any more", at(receiptName, "dear diary"), ".tuner.json in it is damaged")
 }
 
-func TestShellWord(t *testing.T) {
-	t.Parallel()
-	for text, want := range map[string]string{"out/minilm-2.0": "out/minilm-2.0", "": "''", "a b": "'a b'", "$HOME": "'$HOME'", "it's": `'it'\''s'`, "größe": "'größe'"} {
-		if got := shellWord(text); got != want {
-			t.Errorf("%q is %s, want %s", text, got, want)
-		}
-	}
-}
-
 func TestStepLines(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer

@@ -20,6 +20,7 @@ import (
 	"tuner/internal/webpage/webpagetest"
 	"tuner/measure"
 	"tuner/model/modelconfig"
+	"tuner/ort/addon"
 	"tuner/report/figures"
 	resultjson "tuner/report/json"
 	"tuner/report/reporttest"
@@ -116,6 +117,23 @@ func TestHTMLHostileNames(t *testing.T) {
 	}
 	if title := reporttest.Elements(root, "title"); len(title) != 1 || !strings.HasPrefix(reporttest.TextOf(title[0]), hostile) {
 		t.Errorf("the title is %q", reporttest.TextOf(title[0]))
+	}
+}
+
+// The page has commands to copy. A path in them is one word for a shell, also one from a journal of
+// somebody else.
+func TestHTMLCommandsQuotePaths(t *testing.T) {
+	t.Parallel()
+	r := reporttest.Ranked(t, reporttest.Typical(t), analyze.Options{})
+	r.Header.Operators = []addon.File{{Path: "/opt/lib/ops.so"}, {Path: "/opt/it's; touch pwned; '/ops.so"}}
+	_, root := htmlOf(t, r)
+	var commands []string
+	for _, pre := range reporttest.Elements(root, "pre") {
+		commands = append(commands, reporttest.TextOf(pre))
+	}
+	want := `tuner serve --model-repository repository --allow-op-library /opt/lib/ops.so --allow-op-library '/opt/it'\''s; touch pwned; '\''/ops.so'`
+	if !slices.ContainsFunc(commands, func(text string) bool { return strings.Contains(text, want) }) {
+		t.Errorf("the page lacks %s:\n%q", want, commands)
 	}
 }
 

@@ -65,7 +65,7 @@ func Write(w io.Writer, r analyze.Result, withRepository bool) error {
 		if withRepository {
 			serve := "tuner serve --model-repository " + report.RepositoryDir
 			for _, o := range r.Header.Libraries().Options() {
-				serve += fmt.Sprintf(" %s='%s'", o.Flag, o.Path)
+				serve += " " + o.Flag + " " + words.ShellWord(o.Path)
 			}
 			triton := `tritonserver --model-repository="$PWD/` + report.RepositoryDir + `"`
 			for _, option := range best.ServerFlags() {
