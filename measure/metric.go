@@ -281,7 +281,7 @@ func (m Metric) Format(value float64) string {
 	info, _ := m.Info()
 	switch info.Unit {
 	case InferPerSecond:
-		return fmt.Sprintf("%.1f infer/s", value)
+		return fmt.Sprintf("%.*f infer/s", ThroughputDecimals(value, 1), value)
 	case Seconds:
 		return formatSeconds(value)
 	case Share:
@@ -301,6 +301,18 @@ func (m Metric) Format(value float64) string {
 		return fmt.Sprintf("%.3g ×", value)
 	}
 	return fmt.Sprintf("%.2f %s", value, info.Unit)
+}
+
+// slow is the throughput below which one decimal says little: a model that takes 25 s has 0.04 infer/s.
+const slow = 10
+
+// ThroughputDecimals returns the number of decimals with which people read a throughput: usual, and
+// below 10 infer/s those of three significant digits.
+func ThroughputDecimals(value float64, usual int) int {
+	if value > 0 && value < slow {
+		return significantDecimals(value)
+	}
+	return usual
 }
 
 // formatSeconds uses ms, or µs below one millisecond, with three significant digits.
@@ -332,10 +344,12 @@ func formatJoules(joules float64) string {
 
 // significant formats a number with three significant digits. Digits before the decimal point are
 // never dropped.
-func significant(v float64) string {
-	decimals := 0
-	if v != 0 {
-		decimals = max(0, 2-int(math.Floor(math.Log10(math.Abs(v)))))
+func significant(v float64) string { return strconv.FormatFloat(v, 'f', significantDecimals(v), 64) }
+
+// significantDecimals returns the number of decimals with which a number has three significant digits.
+func significantDecimals(v float64) int {
+	if v == 0 {
+		return 0
 	}
-	return strconv.FormatFloat(v, 'f', decimals, 64)
+	return max(0, 2-int(math.Floor(math.Log10(math.Abs(v)))))
 }

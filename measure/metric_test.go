@@ -78,6 +78,11 @@ func TestFormat(t *testing.T) {
 	check(Cost, 0.0041, "0.00410 per million")
 	check(Cost, 1234.5, "1234 per million")
 	check(CPU, 1.5, "1.50 cores")
+	check(Throughput, 412.34, "412.3 infer/s")
+	check(Throughput, 10, "10.0 infer/s")
+	check(Throughput, 9.876, "9.88 infer/s")
+	check(Throughput, 0.04, "0.0400 infer/s") // 25 s each
+	check(Throughput, 0, "0.0 infer/s")
 }
 
 // A dropped request of an open loop counts as much as a failed one: 1 + 3 of 40.

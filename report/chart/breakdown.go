@@ -1,7 +1,6 @@
 package chart
 
 import (
-	"fmt"
 	"image/color"
 	"io"
 	"strconv"
@@ -71,7 +70,7 @@ func barsOf(r analyze.Result, c analyze.Config) bars {
 			b.parts = append(b.parts, part.of(p)*1e3)
 		}
 		if e, ok := p.Values[measure.Throughput]; ok {
-			b.throughput = fmt.Sprintf("%.0f", e.Value)
+			b.throughput = strconv.FormatFloat(e.Value, 'f', measure.ThroughputDecimals(e.Value, 0), 64)
 		}
 		list = append(list, b)
 	}

@@ -336,12 +336,13 @@ func throughputCell(c analyze.Config) string {
 	return plusMinus(e) + missMark(*c.Best, measure.Throughput)
 }
 
-// plusMinus prints a value with half of its interval. From 1000 on there are no decimals.
+// plusMinus prints a throughput with half of its interval. From 1000 on there are no decimals.
 func plusMinus(e measure.Estimate) string {
-	format := "%.1f"
+	usual := 1
 	if e.Value >= 1000 {
-		format = "%.0f"
+		usual = 0
 	}
+	format := fmt.Sprintf("%%.%df", measure.ThroughputDecimals(e.Value, usual))
 	text := fmt.Sprintf(format, e.Value)
 	if e.Lo < e.Hi {
 		text += fmt.Sprintf(" ±"+format, e.Half())

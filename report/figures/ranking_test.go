@@ -37,3 +37,18 @@ func TestMetricColumns(t *testing.T) {
 	check(measure.Energy, 0.0123, "J/infer", "0.0123")
 	check(measure.Cost, 0.2713, "cost/M", "0.271")
 }
+
+// The cell of a model that takes 25 s says how fast it is, and how certain that is.
+func TestThroughputOfASlowModel(t *testing.T) {
+	t.Parallel()
+	for want, e := range map[string]measure.Estimate{
+		"0.0400 ±0.0012": {Value: 0.04, Lo: 0.0388, Hi: 0.0412},
+		"9.88 ±0.05":     {Value: 9.876, Lo: 9.826, Hi: 9.926},
+		"10.0 ±0.1":      {Value: 10, Lo: 9.9, Hi: 10.1},
+		"1234":           {Value: 1234.4, Lo: 1234.4, Hi: 1234.4},
+	} {
+		if got := plusMinus(e); got != want {
+			t.Errorf("%v is %q, want %q", e, got, want)
+		}
+	}
+}

@@ -2,11 +2,14 @@
 
 const unknown = "–";
 
+// significantDecimals returns the number of decimals with which a number has three significant digits.
+function significantDecimals(v) { return v === 0 ? 0 : Math.min(20, Math.max(0, 2 - Math.floor(Math.log10(Math.abs(v))))); }
+
 // significant prints a number with three significant digits, and with all digits before the point.
-function significant(v) {
-  if (v === 0) return "0";
-  return v.toFixed(Math.min(20, Math.max(0, 2 - Math.floor(Math.log10(Math.abs(v))))));
-}
+function significant(v) { return v.toFixed(significantDecimals(v)); }
+
+// throughputDecimals is measure.ThroughputDecimals.
+function throughputDecimals(v, usual) { return v > 0 && v < 10 ? significantDecimals(v) : usual; }
 
 function formatSeconds(s) {
   const ms = s * 1e3;
@@ -27,7 +30,7 @@ function formatJoules(joules) {
 function format(metric, v) {
   if (v === null) return unknown;
   switch (metric.unit) {
-    case "infer/s": return `${v.toFixed(1)} infer/s`;
+    case "infer/s": return `${v.toFixed(throughputDecimals(v, 1))} infer/s`;
     case "s": return formatSeconds(v);
     case "share": return `${(v * 100).toFixed(1)} %`;
     case "B": return `${(v / 1e6).toFixed(0)} MB`;

@@ -40,7 +40,7 @@ const knobColumns = raw.knobs.map((knob, n) => ({
 // valueColumn shows a metric at a configuration's best load. For the throughput it adds half of the
 // interval, as stats.Estimate.Half does: the upper end of a rate may be cut off.
 function valueColumn(metric) {
-  const { factor, unit } = scaleOf(metric), digits = unit === "MB" ? 0 : unit === "ms" ? 2 : 1;
+  const { factor, unit } = scaleOf(metric);
   return {
     title: `${metric.label} (${unit})`, descends: unit === "infer/s",
     isMissed: (c) => (c.row.missed || []).includes(metric.index),
@@ -48,6 +48,7 @@ function valueColumn(metric) {
     cell: (c) => {
       const v = c.best && c.best.value(metric.name), interval = c.best && c.best.interval(metric.name);
       if (v === null) return unknown;
+      const digits = unit === "MB" ? 0 : unit === "ms" ? 2 : throughputDecimals(v, 1);
       const half = interval && metric.name === "throughput" ? ` ±${(Math.max((interval[1] - interval[0]) / 2, v - interval[0]) * factor).toFixed(digits)}` : "";
       return `${unit === "ms" || unit === "MB" || unit === "infer/s" ? (v * factor).toFixed(digits) : significant(v * factor)}${half}`;
     },
