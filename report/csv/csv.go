@@ -134,7 +134,7 @@ func columns() []column {
 		{"perf_server_compute_output", "Server Compute Output time (ms)", "Mean time in which outputs are handed out."},
 		{"cpu_used_ram", "RAM Usage (MB)", "Peak resident memory of the server process."},
 		{"gpu_used_memory", "GPU Memory Usage (MB)", "Most memory in use on the GPU, by all processes."},
-		{"gpu_free_memory", "GPU Memory Available (MB)", "Empty: not measured."},
+		{"gpu_free_memory", "GPU Memory Available (MB)", "The GPU's memory less the most in use; empty where that is not known."},
 		{"gpu_total_memory", "GPU Memory Available (MB)", "The GPU's memory."},
 		{"perf_client_send_recv", "Client Send/Recv (ms)", "Empty: not measured."},
 		{"perf_client_response_wait", "Response Wait Time (ms)", "Empty: not measured."},
@@ -248,23 +248,23 @@ func inferenceCell(r analyze.Result, x measuredPoint, field string) string {
 
 // gpuCell returns a cell of the GPUs' file.
 func gpuCell(r analyze.Result, x measuredPoint, g measure.GPUWindow, field string) string {
+	megabytes := func(bytes int64, isKnown bool) string {
+		if !isKnown {
+			return ""
+		}
+		return threeDecimals(float64(bytes) / 1e6)
+	}
+	hasTotal := g.MemoryTotal > 0            // figures of another program may lack it
+	hasUsed := g.MemoryUsed > 0 || !hasTotal // unknown where engines that took turns were on the GPU together
 	switch field {
 	case "gpu_uuid":
 		return Text(g.UUID)
 	case "gpu_used_memory":
-		if g.MemoryUsed == 0 && g.MemoryTotal > 0 { // unknown: engines that took turns were on the GPU together
-			return ""
-		}
-		return threeDecimals(float64(g.MemoryUsed) / 1e6)
-	case "gpu_free_memory", "gpu_total_memory":
-		bytes := g.MemoryTotal
-		switch {
-		case bytes == 0: // figures of another program lack it
-			return ""
-		case field == "gpu_free_memory":
-			bytes -= g.MemoryUsed
-		}
-		return threeDecimals(float64(bytes) / 1e6)
+		return megabytes(g.MemoryUsed, hasUsed)
+	case "gpu_free_memory":
+		return megabytes(g.MemoryTotal-g.MemoryUsed, hasTotal && hasUsed)
+	case "gpu_total_memory":
+		return megabytes(g.MemoryTotal, hasTotal)
 	case "gpu_utilization":
 		return threeDecimals(g.Utilization * 100)
 	case "gpu_power_usage":

@@ -157,7 +157,8 @@ func TestSelectedColumns(t *testing.T) {
 		Inference: csvfiles.File{Columns: []string{"model_config_path", "concurrency", "request_rate", "perf_latency_avg", "cpu_used_ram", "backend_parameter/intra_op_thread_count"}},
 		GPU:       csvfiles.File{Columns: []string{"gpu_uuid", "gpu_total_memory", "gpu_free_memory", "concurrency"}},
 		Server:    csvfiles.File{Columns: []string{"gpu_uuid"}}}})
-	r.Configs[0].Points[0].GPUs = []measure.GPUWindow{{UUID: "GPU-1", MemoryUsed: 1e9, MemoryTotal: 8e9}}
+	r.Configs[0].Points[0].GPUs = []measure.GPUWindow{{UUID: "GPU-1", MemoryUsed: 1e9, MemoryTotal: 8e9},
+		{UUID: "GPU-2", MemoryTotal: 8e9}, {UUID: "GPU-3", MemoryUsed: 1e9}} // what is not known is not free
 	lines := strings.Split(reporttest.Written(t, r, WriteInference), "\n")
 	if want := "Model Config Path,Concurrency,Request Rate,Avg Latency (ms),RAM Usage (MB),backend_parameter/intra_op_thread_count"; lines[0] != want {
 		t.Errorf("the head is %s, want %s", lines[0], want)
@@ -166,7 +167,7 @@ func TestSelectedColumns(t *testing.T) {
 	if !strings.HasPrefix(lines[1], "minilm_config_0,16,,2") || !strings.HasSuffix(lines[1], ",290.000,1") {
 		t.Errorf("the first row is %s", lines[1])
 	}
-	if got, want := reporttest.Written(t, r, WriteGPU), "GPU UUID,GPU Memory Available (MB),GPU Memory Available (MB),Concurrency\nGPU-1,8000.000,7000.000,16\n"; got != want {
+	if got, want := reporttest.Written(t, r, WriteGPU), "GPU UUID,GPU Memory Available (MB),GPU Memory Available (MB),Concurrency\nGPU-1,8000.000,7000.000,16\nGPU-2,8000.000,,16\nGPU-3,,,16\n"; got != want {
 		t.Errorf("GPUs: %q, want %q", got, want)
 	}
 	if got := reporttest.Written(t, r, WriteServer); got != "GPU UUID\n" {
