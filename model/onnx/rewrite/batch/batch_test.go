@@ -166,6 +166,10 @@ func TestSymbolicBatchRefuses(t *testing.T) {
 		square := g.Node("Slice", []string{turned, g.Int64s("from", []int64{0}, 1), g.Int64s("to", []int64{2}, 1), g.Int64s("last", []int64{2}, 1)})
 		return g.Node("MatMul", []string{square, turned})
 	}))
+	check(`(BatchNormalization) takes mean and variance of all rows of a batch`, node("BatchNormalization", func(g *build.Graph) []string {
+		three := func(name string) string { return g.Floats(name, make([]float32, 3), 3) }
+		return []string{three("scale"), three("shift"), three("mean"), three("variance")}
+	}, build.IntAttribute("training_mode", 1)))
 	check(`(Gather) picks some of the rows of a batch`, node("Gather", axis0))
 	check(`(Slice) cuts off rows of a batch`, node("Slice", func(g *build.Graph) []string {
 		return []string{g.Int64s("from", []int64{0}, 1), g.Int64s("to", []int64{1}, 1)}

@@ -79,6 +79,9 @@ func (b *batcher) leading(node *onnxpb.NodeProto) (lane, error) {
 	if err == nil && l != (lane{0, 1}) {
 		err = b.refuse(node, "does not have the batch as its first dimension")
 	}
+	if err == nil && rewrite.IsOp(node, "BatchNormalization") && onnx.Attribute(node, "training_mode").GetI() != 0 {
+		err = b.refuse(node, "takes mean and variance of all rows of a batch")
+	}
 	if err == nil && rewrite.IsOp(node, "MaxPool") && len(node.GetOutput()) > 1 {
 		err = b.refuse(node, "numbers the elements of all rows")
 	}
