@@ -146,9 +146,10 @@ func joinBiases(clean *onnx.Model) (*onnx.Model, error) {
 		return nil, err
 	}
 	e := rewrite.NewEditor(clean)
-	joined := map[*onnxpb.NodeProto]bool{}
+	joined := map[*onnxpb.NodeProto]*onnxpb.NodeProto{} // by the sum, in whose place all inputs are there
 	for _, node := range clean.Nodes() {
-		if joined[node] {
+		if gemm := joined[node]; gemm != nil {
+			e.Keep(gemm)
 			continue
 		}
 		sum, bias := findBias(clean, node)
@@ -156,10 +157,9 @@ func joinBiases(clean *onnx.Model) (*onnx.Model, error) {
 			e.Keep(node)
 			continue
 		}
-		joined[sum] = true
-		e.Keep(&onnxpb.NodeProto{
+		joined[sum] = &onnxpb.NodeProto{
 			Name: node.Name, OpType: proto.String("Gemm"), Input: append(slices.Clone(node.GetInput()), bias), Output: sum.GetOutput(),
-		})
+		}
 	}
 	return e.Finish()
 }

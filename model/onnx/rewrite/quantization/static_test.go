@@ -87,6 +87,34 @@ func constants(t *testing.T, m *onnx.Model) (scales map[string]float32, zeros ma
 	return scales, zeros
 }
 
+// A bias may get its name after the product. The joined node comes after both.
+func TestInt8StaticOrdersJoinedBiases(t *testing.T) {
+	t.Parallel()
+	g, x := graph()
+	product := g.Node("MatMul", []string{x, g.Floats("w", slices.Repeat([]float32{1, 2, 3, 4}, 4), 4, 4)})
+	bias := g.Node("Identity", []string{g.Floats("b", []float32{1, 2, 3, 4}, 4)})
+	sum := g.Node("Add", []string{product, bias})
+	m := output(g, g.Node("MatMul", []string{sum, g.Floats("w1", slices.Repeat([]float32{1, 2, 3, 4}, 4), 4, 4)}))
+	q, _ := int8Static(t, m, quantization.StaticOptions{Ranges: alike(t, m, -51, 204), Keep: []string{"node_MatMul_0"}})
+	known := map[string]bool{}
+	for _, v := range q.Inputs() {
+		known[v.Name] = true
+	}
+	for _, node := range q.Nodes() {
+		for _, name := range node.GetInput() {
+			if q.Initializer(name) == nil && !known[name] {
+				t.Errorf("%q is not there yet for %v", name, node.GetOutput())
+			}
+		}
+		for _, name := range node.GetOutput() {
+			known[name] = true
+		}
+	}
+	if !slices.Contains(rewritetest.Operators(q), "Gemm") {
+		t.Errorf("nothing was joined: %v", rewritetest.Wiring(q))
+	}
+}
+
 // Between two layers values stay integers, and the zero point 0 replaces Relu. The last layer
 // computes in float. A product and its bias in two nodes become one node.
 func TestInt8StaticWiring(t *testing.T) {
