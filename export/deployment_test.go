@@ -6,9 +6,12 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"tuner/export/tuned"
 	"tuner/model/modelconfig"
 	"tuner/model/modelconfig/configpb"
+	"tuner/ort/addon"
 )
 
 // tritonName is the name in result.json for the other server of measuredOn.
@@ -89,5 +92,16 @@ func TestModelsWithOperatorsLoadInTurn(t *testing.T) {
 		if got := slices.Contains(arguments(c.models, Options{}), inTurn); got != c.want {
 			t.Errorf("%d models: %s is there: %t", len(c.models), inTurn, got)
 		}
+	}
+}
+
+// The manifest names a model's libraries as the repository has them, also those of one file name.
+func TestCarriedOperatorsOfOneName(t *testing.T) {
+	t.Parallel()
+	m := tuned.Model{Name: "m", Config: &modelconfig.Config{ModelOperations: &configpb.ModelOperations{OpLibraryFilename: []string{"/v1/ops.so", "/v2/ops.so"}}},
+		Operators: []addon.File{{Path: "/v2/ops.so", SHA256: "22"}, {Path: "/v1/ops.so", SHA256: "11"}}} // in the campaign's order
+	want := []addon.File{{Path: "model_repository/m/operators/ops-2.so", SHA256: "22"}, {Path: "model_repository/m/operators/ops.so", SHA256: "11"}}
+	if diff := cmp.Diff(want, Deployment{}.carried(m)); diff != "" {
+		t.Error(diff)
 	}
 }

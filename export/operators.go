@@ -3,6 +3,7 @@ package export
 import (
 	"path"
 	"path/filepath"
+	"slices"
 
 	"tuner/export/tuned"
 	"tuner/internal/checksum"
@@ -55,9 +56,11 @@ func (d Deployment) carryOperators(repository string, m tuned.Model) (int64, err
 // carried lists the libraries of a model in the export, with paths relative to it.
 func (d Deployment) carried(m tuned.Model) []addon.File {
 	var files []addon.File
-	for _, f := range m.Operators {
+	libraries := m.Config.GetModelOperations().GetOpLibraryFilename()
+	names := modelrepo.OperatorNames(libraries)
+	for _, f := range m.Operators { // each is one of the configuration's
 		files = append(files, addon.File{
-			Path:   path.Join(filepath.ToSlash(d.repository()), m.Name, modelrepo.OperatorsFolder, filepath.Base(f.Path)),
+			Path:   path.Join(filepath.ToSlash(d.repository()), m.Name, modelrepo.OperatorsFolder, names[slices.Index(libraries, f.Path)]),
 			SHA256: f.SHA256,
 		})
 	}

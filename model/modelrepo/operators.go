@@ -5,6 +5,8 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
+	"strings"
 
 	"tuner/internal/durable"
 	"tuner/internal/inside"
@@ -40,21 +42,37 @@ func CarryOperators(folder, at string) (int64, error) {
 	}
 	var size int64
 	var paths []string
-	for _, library := range libraries {
+	names := OperatorNames(libraries)
+	for i, library := range libraries {
 		file, err := inside.Named(library)
 		if err != nil {
 			return 0, unusable(library, err)
 		}
-		base := filepath.Base(library)
-		if err := duplicate(file, filepath.Join(carried, base)); err != nil {
+		if err := duplicate(file, filepath.Join(carried, names[i])); err != nil {
 			return 0, err
 		}
-		size, paths = size+file.Size, append(paths, path.Join(at, OperatorsFolder, base))
+		size, paths = size+file.Size, append(paths, path.Join(at, OperatorsFolder, names[i]))
 	}
 	if err := syncDir(carried); err != nil {
 		return 0, err
 	}
 	return size, reconfigure(folder, config, paths)
+}
+
+// OperatorNames returns the names of a configuration's libraries in OperatorsFolder: those of their files.
+// Files of several folders may have the same. The later ones get a number: ops.so, ops-2.so.
+func OperatorNames(libraries []string) []string {
+	var names []string
+	for _, library := range libraries {
+		base := filepath.Base(library)
+		stem, extension := strings.TrimSuffix(base, filepath.Ext(base)), filepath.Ext(base)
+		name := base
+		for n := 2; slices.Contains(names, name); n++ {
+			name = fmt.Sprintf("%s-%d%s", stem, n, extension)
+		}
+		names = append(names, name)
+	}
+	return names
 }
 
 // reconfigure writes the configuration of a model's folder again, with other paths of libraries.

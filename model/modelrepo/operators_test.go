@@ -63,7 +63,42 @@ func TestLinkEnsemble(t *testing.T) {
 	}
 }
 
-// Two libraries of the same name cannot lie in one folder, and a model without libraries stays as it is.
+// Libraries of several folders may have the same name. All are carried, and the configuration names each.
+func TestCarryOperatorsOfOneName(t *testing.T) {
+	t.Parallel()
+	from, dir := t.TempDir(), filepath.Join(t.TempDir(), "r")
+	var libraries []string
+	for _, folder := range []string{"v1", "v2"} {
+		library := filepath.Join(from, folder, "ops.so")
+		if err := os.Mkdir(filepath.Dir(library), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(library, []byte(folder), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		libraries = append(libraries, library)
+	}
+	if err := Write(dir, source(t), config(t, `name: "m" model_operations { op_library_filename: ["`+strings.Join(libraries, `", "`)+`"] }`)); err != nil {
+		t.Fatal(err)
+	}
+	if size, err := CarryOperators(filepath.Join(dir, "m"), "/models/m"); err != nil || size != int64(len("v1v2")) {
+		t.Fatalf("%d bytes, %v", size, err)
+	}
+	got := tree(t, dir)
+	want := `op_library_filename: ["/models/m/operators/ops.so", "/models/m/operators/ops-2.so"]`
+	if text := strings.Join(strings.Fields(got["m/config.pbtxt"]), " "); !strings.Contains(text, want) {
+		t.Errorf("the configuration lacks %s:\n%s", want, text)
+	}
+	if got["m/operators/ops.so"] != "v1" || got["m/operators/ops-2.so"] != "v2" {
+		t.Errorf("the folder has %v", got)
+	}
+	names := OperatorNames([]string{"/a/x.so", "/b/x.so", "/c/x-2.so", "/d/y", "/e/y"})
+	if diff := cmp.Diff([]string{"x.so", "x-2.so", "x-2-2.so", "y", "y-2"}, names); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// A library must be there, and a model without libraries stays as it is.
 func TestCarryOperatorsRefuses(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
