@@ -362,7 +362,7 @@ func TestLoadRequestsAreCharged(t *testing.T) {
 				}
 				return nil
 			}}
-			b := budget.New(24 << 20) // one connection may hold two of 6 MiB, but for what its calls take
+			b := budget.New(24 << 20) // two of 6 MiB would fit, if the calls took nothing else
 			_, conn := serve(t, enginetest.Start(t, enginetest.Options{Backend: backend}), grpcapi.Options{Memory: b})
 			c := pb.NewGRPCInferenceServiceClient(conn)
 			load := func() error {

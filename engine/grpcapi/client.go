@@ -205,13 +205,6 @@ func (c *client) adopt(m *message, stream uint32) {
 	m.request.Memory, m.charged, m.copied, m.size = c.account, m.copied, 0, 0
 }
 
-// decoded charges the n bytes of a message that protobuf has copied, in place of its frames. These may have been
-// compressed. It reports whether there is room; then the caller gives n back.
-func (c *client) decoded(stream uint32, n int) bool {
-	c.leave(stream, n)
-	return c.memory().Take(n)
-}
-
 // leave gives back n bytes of a stream, for a message that is no longer needed.
 func (c *client) leave(stream uint32, n int) {
 	if c == nil {

@@ -32,9 +32,10 @@ func (s *service) RepositoryModelLoad(ctx context.Context, r *pb.RepositoryModel
 	if r.GetRepositoryName() != "" {
 		return nil, status.Error(codes.Unimplemented, "'repository_name' specification is not supported")
 	}
-	size := proto.Size(r)
-	c := clientOf(ctx)
-	if !c.decoded(streamOf(ctx), size) {
+	// protobuf's copy stays, in place of the frames, which may have been compressed
+	c, size := clientOf(ctx), proto.Size(r)
+	c.leave(streamOf(ctx), size)
+	if !c.memory().Take(size) {
 		return nil, statusOf(fault.Full(c.memory()))
 	}
 	defer c.memory().Give(size)

@@ -37,7 +37,7 @@ func judge(reference, variant Outputs, labels []int64) (LabelFigures, error) {
 	return best, nil
 }
 
-// prediction is what an output predicts for a row.
+// prediction is the predicted class of a row.
 type prediction struct {
 	class   int64
 	classes int // number of the row's classes; 0: the output is the class itself
