@@ -18,7 +18,7 @@ func TestWriteNamedFollowsLinks(t *testing.T) {
 	err := errors.Join(os.MkdirAll(at("far/away"), 0o700), os.Mkdir(at("near"), 0o700), os.WriteFile(at("far/file"), []byte("before"), 0o600),
 		os.Symlink("../far/away", at("near/folder")),
 		os.Symlink("../file", at("far/away/up")),         // read by near/folder/up it leads to far/file, not to near/file
-		os.Symlink("folder/../file", at("near/down")),    // likewise
+		os.Symlink("folder/../file", at("near/down")),    // the same
 		os.Symlink(at("near/down"), at("near/absolute")), // two in a row
 		os.Symlink("nothing yet", at("near/dangling")))
 	if err != nil {

@@ -8,8 +8,8 @@ import (
 )
 
 // AnalysisOf returns the analysis of a profile's campaign: the analyze.yaml beside the profile. If
-// there is none, or it belongs to another campaign, it is the default one of the profile's output.
-// other is that of another campaign; nil: there is none. formats are the allowed report formats.
+// the file is missing or belongs to another campaign, it is the default one of the profile's output.
+// other has the file of another campaign, or is nil. formats are the allowed report formats.
 func AnalysisOf(p spec.Profile, formats []string) (a spec.Analyze, other *spec.Analyze, err error) {
 	path := filepath.Join(filepath.Dir(p.Path), AnalyzeName)
 	if _, err := os.Lstat(path); err == nil {

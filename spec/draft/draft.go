@@ -1,6 +1,6 @@
 // Package draft writes the first profile.yaml and analyze.yaml of a model, with comments. It fills in templates
-// with the facts of a Starter on model and machine. It stands above package spec, which reads these
-// files.
+// with the facts of a Starter on model and machine. It also tells which analyze.yaml is that of a
+// profile's campaign. It stands above package spec, which reads these files.
 package draft
 
 import (
