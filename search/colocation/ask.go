@@ -35,9 +35,6 @@ func (x *Search) choose(allows func(Trial) bool) (Trial, bool) {
 	best, rate := Trial{}, 0.0
 	consider := func(c Cell, scale, gain float64, why string) {
 		cost := x.cost(c)
-		if x.settings.Budget > 0 && x.spent+cost > x.settings.Budget {
-			return
-		}
 		t := Trial{c, math.Exp(scale), why}
 		if r := gain / cost.Seconds(); gain > x.settings.Least && r > rate && allows(t) {
 			best, rate = t, r
@@ -101,9 +98,6 @@ func (x *Search) promote() {
 func (x *Search) first(allows func(Trial) bool) (Trial, bool) {
 	best, most := Trial{}, math.Inf(-1)
 	for _, c := range x.promising {
-		if x.settings.Budget > 0 && x.spent+x.cost(c) > x.settings.Budget {
-			continue
-		}
 		s := x.scale(c, 0.5)
 		if t := (Trial{c, math.Exp(s), "carries most, as predicted"}); s > most && allows(t) {
 			best, most = t, s

@@ -76,10 +76,9 @@ func models(c searchtest.Colocated, space [][]searchtest.Setting) []colocation.M
 	return list
 }
 
-// settings of a search of ten minutes. The service curves have taken part of them.
 func settings(c searchtest.Colocated, space [][]searchtest.Setting) colocation.Settings {
 	return colocation.Settings{
-		Models: models(c, space), Cores: c.Cores, IsShared: true, IsDivided: true, Budget: 10 * time.Minute, Least: 1e-6,
+		Models: models(c, space), Cores: c.Cores, IsShared: true, IsDivided: true, Least: 1e-6,
 		Costs: colocation.Costs{Launch: 2 * time.Second, Change: 200 * time.Millisecond, Trial: 2500 * time.Millisecond},
 		Seed:  c.Seed, Tuning: colocation.Default(),
 	}
@@ -103,29 +102,51 @@ func outcome(c searchtest.Colocated, space [][]searchtest.Setting, n int, t colo
 	return o
 }
 
-// run runs a campaign, and returns the search and the number of trials. Every engine was measured alone
-// for three seconds.
+// budget is the time of a campaign. Every engine was measured alone for three seconds of it.
+const budget = 10 * time.Minute
+
+// run runs a campaign, and returns the search and the number of trials.
 func run(t *testing.T, c searchtest.Colocated, space [][]searchtest.Setting, s colocation.Settings) (*colocation.Search, int) {
 	t.Helper()
 	x, err := colocation.New(s)
 	if err != nil {
 		t.Fatal(err)
 	}
+	spent := time.Duration(0)
 	for _, m := range s.Models {
 		var pools []string
 		for _, o := range m.Options {
 			pools = append(pools, o.Pool)
 		}
 		slices.Sort(pools)
-		x.Spend(time.Duration(len(slices.Compact(pools))) * 3 * time.Second)
+		spent += time.Duration(len(slices.Compact(pools))) * 3 * time.Second
 	}
+	var last *colocation.Cell
 	for n := 0; ; n++ {
-		trial, ok := x.Ask()
+		trial, ok := x.AskIf(func(t colocation.Trial) bool { return spent+cost(s, last, t.Cell) <= budget })
 		if !ok {
 			return x, n
 		}
+		spent += cost(s, last, trial.Cell)
+		last = &trial.Cell
 		x.Tell(outcome(c, space, n, trial))
 	}
+}
+
+// cost returns the time of a trial of a cell after that of another one, if any. Other engines and other cores are launched.
+func cost(s colocation.Settings, last *colocation.Cell, c colocation.Cell) time.Duration {
+	if last == nil || !slices.Equal(last.Cores, c.Cores) {
+		return s.Costs.Launch + s.Costs.Trial
+	}
+	for i, o := range c.Options {
+		if s.Models[i].Options[o].Pool != s.Models[i].Options[last.Options[i]].Pool {
+			return s.Costs.Launch + s.Costs.Trial
+		}
+	}
+	if !slices.Equal(last.Options, c.Options) {
+		return s.Costs.Change + s.Costs.Trial
+	}
+	return s.Costs.Trial
 }
 
 // best returns the largest scale of all cells of two models.

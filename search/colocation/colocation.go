@@ -76,8 +76,7 @@ type Settings struct {
 	IsShared   bool // cells on shared cores are allowed
 	IsDivided  bool // cells on divided cores are
 	Confidence float64
-	Budget     time.Duration // 0: until nothing is worth a trial
-	Least      float64       // gain, in ln of the scale, above which another trial is made
+	Least      float64 // gain, in ln of the scale, above which another trial is made
 	Costs      Costs
 	Seed       uint64
 	Tuning     Tuning
@@ -140,7 +139,6 @@ type Search struct {
 	excluded  map[string]bool // cells that are never measured again, by key
 	broken    map[poolKey]bool
 	running   *Cell
-	spent     time.Duration
 	promising []Cell // that may be measured
 	next      *next  // nil after an outcome
 	simulator queuesim.Simulator

@@ -3,11 +3,7 @@ package colocation
 import (
 	"maps"
 	"slices"
-	"time"
 )
-
-// Spend adds time of the budget that was spent before the trials, such as on service curves.
-func (x *Search) Spend(d time.Duration) { x.spent, x.next = x.spent+d, nil }
 
 // SetCosts replaces the times of trials by better ones.
 func (x *Search) SetCosts(c Costs) {
@@ -23,7 +19,6 @@ func (x *Search) Run(c Cell) {
 // Tell learns the outcome of a trial.
 func (x *Search) Tell(o Outcome) {
 	key := o.Trial.key()
-	x.spent += x.cost(o.Trial.Cell)
 	if x.trials[key]++; x.trials[key] == 1 {
 		x.measured = append(x.measured, o.Trial.Cell)
 	}

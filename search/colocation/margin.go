@@ -109,8 +109,12 @@ func solve(low, high float64, f func(float64) float64) float64 {
 // shares are the shares of the capacity at which margins are simulated.
 var shares = [...]float64{0.02, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.68, 0.75, 0.81, 0.86, 0.9, 0.94, 0.97, 1}
 
-// logOf returns the logarithm of how far the latencies of a result are beyond the limits.
+// logOf returns the logarithm of how far the latencies of a result are beyond the limits. Without an answer, such as from a
+// server that refuses the requests, they are twice the limits.
 func (m Model) logOf(r queuesim.Result) float64 {
+	if r.Throughput == 0 {
+		return math.Ln2
+	}
 	worst := math.Inf(-1)
 	for _, l := range m.Limits {
 		x := r.Mean

@@ -30,11 +30,7 @@ func (x *Search) predict(model, option, cores int) prediction {
 	var at, logs, busy []float64
 	for _, level := range m.levels(o) {
 		r := x.simulate([]int{model}, []int{option}, cores, func(int) float64 { return level / m.Load.Level() })[0]
-		log := m.logOf(r)
-		if r.Throughput == 0 { // the server refuses the requests
-			log = math.Ln2
-		}
-		at, logs, busy = append(at, math.Log(level)), append(logs, log), append(busy, r.Busy*float64(o.Curve.Threads))
+		at, logs, busy = append(at, math.Log(level)), append(logs, m.logOf(r)), append(busy, r.Busy*float64(o.Curve.Threads))
 		if logs[len(logs)-1] > math.Ln2 {
 			break // beyond twice a limit nothing is asked
 		}
@@ -171,11 +167,7 @@ func (x *Search) settle(c Cell) {
 		at = append(at, expected+offset)
 		scale := math.Exp(expected + offset)
 		for k, r := range x.simulate(x.models, options, x.settings.Cores, func(int) float64 { return scale }) {
-			log := x.settings.Models[x.models[k]].logOf(r)
-			if r.Throughput == 0 { // nothing was answered
-				log = math.Ln2
-			}
-			logs[k] = append(logs[k], log)
+			logs[k] = append(logs[k], x.settings.Models[x.models[k]].logOf(r))
 		}
 	}
 	list := make([]margin, len(x.models))
