@@ -93,9 +93,6 @@ type Need struct {
 	Window time.Duration // required length of the windows; 0: they are long enough
 }
 
-// mostErrors is the largest share of a side's requests that may fail.
-const mostErrors = measure.MostErrors
-
 // run is the state of a running gate.
 type run struct {
 	Gate
@@ -278,7 +275,7 @@ func refusals(pairs []Pair, name string, side func(Pair) measure.Measurement) (m
 	}
 	for _, model := range models {
 		own := all.Of(model).Alone()
-		if e, ok := own.Estimate(measure.ErrorRate); ok && e.Value > mostErrors {
+		if e, ok := own.Estimate(measure.ErrorRate); ok && e.Value > measure.MostErrors {
 			return model, fmt.Sprintf("%.1f %% of the %s's requests%s failed, the first with: %s", 100*e.Value, name, toModel(model), firstError(own.Windows))
 		}
 	}

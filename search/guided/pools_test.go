@@ -251,9 +251,9 @@ func TestLevels(t *testing.T) {
 	}
 }
 
-// In a service trial the smallest size got no answer while larger ones did. The search continues.
-func TestUnluckyServiceWindow(t *testing.T) {
-	t.Parallel()
+// servedFirst plays a campaign up to its first service trial, whose first size has the given window. It returns that trial's
+// event too.
+func servedFirst(first measure.Window) (*Guided, search.Event) {
 	m := typical(1, 0.05)
 	g := New(m.settings, standings.NewLedger(m.settings.Goal), m.settings.Space.Candidates())
 	next := g.Ask()
@@ -262,8 +262,15 @@ func TestUnluckyServiceWindow(t *testing.T) {
 		next = g.Ask()
 	}
 	e := m.answer(g, next.Trial, 1)
-	e.Measurement.Windows[0] = measure.Window{Duration: 200 * time.Millisecond}
+	e.Measurement.Windows[0] = first
 	g.Tell(e)
+	return g, e
+}
+
+// In a service trial the smallest size got no answer while larger ones did. The search continues.
+func TestUnluckyServiceWindow(t *testing.T) {
+	t.Parallel()
+	g, _ := servedFirst(measure.Window{Duration: 200 * time.Millisecond})
 	if next := g.Ask(); next.Stop {
 		t.Errorf("the search is over: %s", next.Why)
 	}
@@ -273,16 +280,7 @@ func TestUnluckyServiceWindow(t *testing.T) {
 // served before, so they are not out, and the search continues in the other pools.
 func TestUnluckyRepetition(t *testing.T) {
 	t.Parallel()
-	m := typical(1, 0.05)
-	g := New(m.settings, standings.NewLedger(m.settings.Goal), m.settings.Space.Candidates())
-	next := g.Ask()
-	for next.Trial.Phase != search.PhaseService {
-		g.Tell(m.answer(g, next.Trial, 0))
-		next = g.Ask()
-	}
-	e := m.answer(g, next.Trial, 1)
-	e.Measurement.Windows[0] = serviceWindowOf(1, 1e-6)
-	g.Tell(e)
+	g, e := servedFirst(serviceWindowOf(1, 1e-6))
 	again := g.Ask()
 	if diff := cmp.Diff([]int{1, 2}, again.Trial.Sizes); diff != "" || again.Trial.Phase != search.PhaseService {
 		t.Fatalf("it does not measure the sizes again (-want +got):\n%s", diff)
@@ -303,17 +301,8 @@ func TestUnluckyRepetition(t *testing.T) {
 // shapes, some of a size may have a time.
 func TestRefusedSizesAreNotRepeated(t *testing.T) {
 	t.Parallel()
-	m := typical(1, 0.05)
-	g := New(m.settings, standings.NewLedger(m.settings.Goal), m.settings.Space.Candidates())
-	next := g.Ask()
-	for next.Trial.Phase != search.PhaseService {
-		g.Tell(m.answer(g, next.Trial, 0))
-		next = g.Ask()
-	}
-	e := m.answer(g, next.Trial, 1)
-	e.Measurement.Windows[0] = serviceWindowOf(1, 1e-6)
-	g.Tell(e)
-	p, _ := g.poolOf(next.Trial.Candidate)
+	g, e := servedFirst(serviceWindowOf(1, 1e-6))
+	p, _ := g.poolOf(e.Trial.Candidate)
 	p.RuleOutBatches(1, 0)
 	if again, more := g.opener.repeat(); more {
 		t.Errorf("it measures the sizes %v again", again.Trial.Sizes)
