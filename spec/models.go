@@ -253,7 +253,7 @@ func (r profileReader) checkShare(v document.Value, given map[string]document.Va
 	case load.Mistakes() > 0:
 	case len(axis.Levels) != 1:
 		load.Fail(document.Error{Problem: "must be one rate or concurrency: the traffic at scale 1", Allowed: allowed, Hint: "the range is `scale: {min: …, max: …}`, for all models"})
-	case axis.Rate && axis.Arrivals.Period(axis.Levels[0]) > 0:
+	case axis.Arrivals.HasPeriod():
 		load.Child("arrivals").Fail(document.Error{Problem: "repeats, which is not supported beside models: common windows would have to hold whole periods of all", Allowed: "poisson, constant, {gamma: {cv: NUMBER}}"})
 	}
 }

@@ -86,9 +86,7 @@ func (r profileReader) checkPipeline(given map[string]document.Value) {
 		runner.Child("mode").Fail(document.Error{Problem: "is not supported beside pipeline", Allowed: RunnerBundled + ", " + RunnerLocal})
 	}
 	if load, has := given["load"]; has {
-		axis := r.p.Load
-		repeats := axis.Rate && (axis.Levels == nil || axis.Arrivals.Period(axis.Levels[0]) > 0)
-		stages.CheckLoad(load, repeats, !r.p.Inputs.Mix.IsZero())
+		stages.CheckLoad(load, r.p.Load.Arrivals.HasPeriod(), !r.p.Inputs.Mix.IsZero())
 	}
 }
 

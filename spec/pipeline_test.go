@@ -76,6 +76,9 @@ func TestPipelineMistakes(t *testing.T) {
 		{"constraints: {latency_p99: 50ms}", "search: {strategy: colocation}", "strategy"},
 		{"constraints: {latency_p99: 50ms}", "objective: scale", "is not a metric"},
 		{"constraints: {latency_p99: 50ms}", "runner: {mode: remote, url: host}", "runner.mode"},
+		{"concurrency: [2, 8]", "request_rate: 12.5", "must be a whole number"},
+		{"concurrency: [2, 8]", "request_rate: []", "load.request_rate"},
+		{"concurrency: [2, 8]", "request_rate: 50, arrivals: {trace: t.csv}", "repeats"},
 		{"client_batch_size: 2}", "client_batch_size: 2, inputs: {mix: [{weight: 1, shape: {text: [1]}}, {weight: 1, shape: {text: [2]}}]}}", "all requests have one shape"},
 	} {
 		_, err := spec.ParseProfile("p.yaml", []byte(strings.Replace(pipelineText, c.old, c.replaced, 1)))
