@@ -111,3 +111,12 @@ func FuzzWithoutSecrets(f *testing.F) {
 		}
 	})
 }
+
+// A single argument may stand without a list.
+func TestWithoutSecretsOfOneArgument(t *testing.T) {
+	t.Parallel()
+	text := "model: m.onnx\nrunner: {mode: local, args: --api-key=s3cret}\n"
+	if got := string(secrets.Without([]byte(text))); strings.Contains(got, "s3cret") || !strings.Contains(got, "--api-key=[hidden]") {
+		t.Errorf("kept as %q", got)
+	}
+}

@@ -57,7 +57,8 @@ func hideIn(runner *yaml.Node) bool {
 	eachOf(childOf(runner, "environment"), func(name string, value *yaml.Node) {
 		hide(value, func(text string) string { return Variable(name, text) })
 	})
-	if args := childOf(runner, "args"); args != nil && args.Kind == yaml.SequenceNode {
+	if args := childOf(runner, "args"); args != nil {
+		hide(args, Option) // a single argument needs no list
 		for _, n := range args.Content {
 			hide(n, Option)
 		}
