@@ -71,11 +71,12 @@ func (r *reader) has(name string) bool {
 func (r *reader) reported() []analysis {
 	var list []analysis
 	for _, m := range r.models("report_model_configs", ReportSpec) {
-		name, _, found := strings.Cut(m.name, variantMark)
-		if !found {
+		end := strings.LastIndex(m.name, variantMark) // a model's name may have it, too
+		if end < 0 {
 			r.fail(m.at, document.Error{Problem: fmt.Sprintf("%q is not the name of a configuration", m.name), Allowed: "MODEL_config_default, MODEL_config_0, …"})
 			continue
 		}
+		name := m.name[:end]
 		i := slices.IndexFunc(list, func(a analysis) bool { return a.folder == name })
 		if i < 0 {
 			i = len(list)
