@@ -80,7 +80,7 @@ func raiseNode(e *rewrite.Editor, infos map[string]shapes.Info, node *onnxpb.Nod
 		if a := onnx.Attribute(node, "axis"); a != nil {
 			axis = a.GetI()
 		}
-		info := infos[node.GetInput()[0]]
+		info := infos[rewrite.FirstName(node.GetInput())]
 		isLast := axis == -1 || info.Ranked && axis == int64(len(info.Shape))-1
 		raised := without(node, "axis")
 		raised.Attribute = append(raised.Attribute, &onnxpb.AttributeProto{
