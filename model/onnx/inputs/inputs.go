@@ -87,7 +87,8 @@ func Unbatched(m *onnx.Model) bool { return mixes(m) || Groups(m).Size > 1 }
 // mixes reports whether the first dimension of an output is not the inputs' first, as the file or
 // inference names it. Either the name stands behind an input's first place, or the inputs' first
 // dimension stands behind the output's. An output of [time, batch, 4] for an input of
-// [batch, 100, time] cannot be split into the rows of a batch.
+// [batch, 100, time] cannot be split into the rows of a batch, and one of [images, texts] for
+// inputs of [images, 3] and [texts, 77] compares the rows of one client with those of others.
 func mixes(m *onnx.Model) bool {
 	first, behind := map[string]bool{}, map[string]bool{}
 	for _, v := range m.Inputs() {
@@ -102,10 +103,17 @@ func mixes(m *onnx.Model) bool {
 		}
 	}
 	isFirst := func(d onnx.Dim) bool { return first[d.Symbol] }
+	isFirstAlone := func(d onnx.Dim) bool { return first[d.Symbol] && !behind[d.Symbol] }
 	inferred, _ := shapes.Infer(m) // without inference, the declared names tell
 	return slices.ContainsFunc(m.Outputs(), func(v onnx.Value) bool {
 		return slices.ContainsFunc([][]onnx.Dim{v.Shape, inferred[v.Name].Shape}, func(shape []onnx.Dim) bool {
-			return len(shape) > 0 && !isFirst(shape[0]) && (behind[shape[0].Symbol] || slices.ContainsFunc(shape[1:], isFirst))
+			switch {
+			case len(shape) == 0:
+				return false
+			case isFirst(shape[0]):
+				return slices.ContainsFunc(shape[1:], isFirstAlone)
+			}
+			return behind[shape[0].Symbol] || slices.ContainsFunc(shape[1:], isFirst)
 		})
 	})
 }

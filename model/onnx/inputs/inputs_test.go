@@ -325,12 +325,23 @@ func TestBatches(t *testing.T) {
 		"inferred to come second":   {transposed(false), false},
 		"nameless":                  {mixed("", "", ""), true},
 		"all sizes have one name":   {mixed("n", "n", "n"), true},
+		"rows against others' rows": {similarity(), false},
 		"the batch keeps its place": {mixed("batch", "time", "batch"), true},
 	} {
 		if got := inputs.Batches(c.model); got != c.want {
 			t.Errorf("%s: batches %v, want %v", name, got, c.want)
 		}
 	}
+}
+
+// similarity compares each row of one input with each of another, as models of images and texts do.
+func similarity() *onnx.Model {
+	g := build.NewGraph("similarity")
+	images := g.Input("images", onnx.Float, onnx.Symbol("images"), onnx.Fixed(3))
+	texts := g.Input("texts", onnx.Float, onnx.Symbol("texts"), onnx.Fixed(3))
+	y := g.Node("MatMul", []string{images, g.Node("Transpose", []string{texts})})
+	g.OutputAs("y", y, onnx.Float, onnx.Symbol("images"), onnx.Symbol("texts"))
+	return g.Model()
 }
 
 // reshaped is a model whose rows have seven numbers, which a Reshape puts into the target.
