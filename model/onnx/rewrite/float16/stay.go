@@ -266,7 +266,7 @@ func (d *decision) isWide(node *onnxpb.NodeProto) bool {
 		return false
 	}
 	switch d.typeOf(node.GetInput()[0]) {
-	case onnx.Int32, onnx.Int64, onnx.Uint16, onnx.Uint32, onnx.Uint64, onnx.Double:
+	case onnx.Int32, onnx.Int64, onnx.Uint16, onnx.Uint32, onnx.Uint64, onnx.Double, onnx.BFloat16:
 		return true
 	default:
 		return false
