@@ -292,7 +292,7 @@ func throughputAt(c analyze.Config, load measure.Load) (throughputFigure, bool) 
 		if p.Load != load || !ok {
 			continue
 		}
-		text := fmt.Sprintf("%.1f", e.Value)
+		text := fmt.Sprintf("%.*f", measure.ThroughputDecimals(e.Value, 1), e.Value)
 		if len(p.Misses) > 0 {
 			text = "(" + text + ")"
 		}

@@ -18,7 +18,8 @@ function loadText(load) {
 // valueText prints a knob's value.
 function valueText(knob, v) {
   if (v === null) return "default’s";
-  if (knob === "intra_op_threads" && v === "0") return "all cores";
-  if (knob === "max_queue_delay") return v.replace(/us$/, " µs");
+  const own = knob.slice(knob.lastIndexOf(".") + 1); // without the name of one of several models
+  if (own === "intra_op_threads" && v === "0") return "all cores";
+  if (own === "max_queue_delay") return v.replace(/us$/, " µs");
   return v === "[]" ? "none" : v;
 }
