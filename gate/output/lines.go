@@ -97,6 +97,9 @@ func benchUnit(m measure.Metric) string {
 	info, _ := m.Info()
 	switch info.Unit {
 	case measure.InferPerSecond:
+		if m != measure.Throughput {
+			return string(m) // a goodput: benchstat joins the values of one unit
+		}
 		return string(measure.InferPerSecond)
 	case measure.Seconds:
 		return strings.TrimPrefix(string(m), "latency_") + "-ns"
