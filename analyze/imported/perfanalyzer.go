@@ -104,6 +104,7 @@ func csvPoint(header, line []string) (analyze.RecordedPoint, error) {
 		x, ok := number(line[i])
 		metric, factor := columnOf(name)
 		switch {
+		case line[i] == "" && metric != "": // a latency where no request was answered
 		case !ok:
 			return p, fmt.Errorf("%s is %q, not a number", name, line[i])
 		case name == "Concurrency":
