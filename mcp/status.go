@@ -177,7 +177,10 @@ func boundedAll(lines []string) []string {
 // text describes the status for people.
 func (o statusOut) text() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s: %s after %.0f s of %.0f s", o.ID, o.State, o.Elapsed, o.Budget)
+	fmt.Fprintf(&b, "%s: %s after %.0f s", o.ID, o.State, o.Elapsed)
+	if o.Budget > 0 {
+		fmt.Fprintf(&b, " of %.0f s", o.Budget)
+	}
 	if o.Step != "" && o.Exit == nil {
 		fmt.Fprintf(&b, ", step %s", o.Step)
 	}
