@@ -154,6 +154,19 @@ func TestPerfAnalyzerCSV(t *testing.T) {
 	}
 }
 
+// A level at which no request was answered has no times. `tuner perf -f` leaves their cells empty.
+func TestPerfAnalyzerCSVWithoutAnswers(t *testing.T) {
+	t.Parallel()
+	list, _, err := parse("m.csv", []byte("Concurrency,Inferences/Second,Client Send,Server Queue,p99 latency\n1,5,10,20,3000\n2,0,,,\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := analyze.RecordedPoint{Load: measure.Load{Concurrency: 2}, Values: map[measure.Metric]float64{measure.Throughput: 0}}
+	if diff := cmp.Diff(want, list[0].Configs[0].Points[1], near); diff != "" {
+		t.Error(diff)
+	}
+}
+
 func TestPerfAnalyzerOutput(t *testing.T) {
 	t.Parallel()
 	// At concurrency 4 nothing was stable, so it is left out.
@@ -202,6 +215,8 @@ func TestWhatIsNoRecording(t *testing.T) {
 		"Concurrency,Inferences/Second\n":                                          "the file has no rows: perf_analyzer found no stable load",
 		"Concurrency,Inferences/Second\n1\n":                                       "row 2: it has 1 cells, and the header has 2",
 		"Concurrency,Inferences/Second\n1,fast\n":                                  `row 2: Inferences/Second is "fast", not a number`,
+		"Concurrency,Inferences/Second\n1,\n":                                      `row 2: Inferences/Second is "", not a number`,
+		"Concurrency,Inferences/Second\n,1\n":                                      `row 2: Concurrency is "", not a number`,
 		"Inferences/Second,p99 latency\n1,2\n":                                     "row 2: it has neither a Concurrency nor a Request Rate",
 		"Request concurrency: 0.5\n  Throughput: 5 infer/sec\n":                    "no load has a throughput",
 		"hello": "this is neither output of perf_analyzer",

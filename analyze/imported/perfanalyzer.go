@@ -13,8 +13,12 @@ import (
 	"tuner/measure"
 )
 
-// columnThroughput is the only column that every CSV of perf_analyzer has.
-const columnThroughput = "Inferences/Second"
+// Columns of perf_analyzer's CSV. Every file has that of the throughput, and one of a load.
+const (
+	columnConcurrency = "Concurrency"
+	columnRate        = "Request Rate"
+	columnThroughput  = "Inferences/Second"
+)
 
 // columnOf returns the metric of a column in perf_analyzer's CSV, and the factor to its base unit.
 // It returns "" for a column without a metric.
@@ -104,12 +108,12 @@ func csvPoint(header, line []string) (analyze.RecordedPoint, error) {
 		x, ok := number(line[i])
 		metric, factor := columnOf(name)
 		switch {
-		case line[i] == "" && metric != "": // a latency where no request was answered
+		case line[i] == "" && !slices.Contains([]string{columnConcurrency, columnRate, columnThroughput}, name): // a time where no request was answered
 		case !ok:
 			return p, fmt.Errorf("%s is %q, not a number", name, line[i])
-		case name == "Concurrency":
+		case name == columnConcurrency:
 			p.Load = closedLoop(x, 0)
-		case name == "Request Rate":
+		case name == columnRate:
 			p.Load = openLoop(x, 0)
 		case metric != "":
 			p.Values[metric] = x * factor
