@@ -95,15 +95,12 @@ func (row benchRow) line(side string, m measure.Measurement) string {
 func benchUnit(m measure.Metric) string {
 	_, m = m.Split()
 	info, _ := m.Info()
-	switch info.Unit {
-	case measure.InferPerSecond:
-		if m != measure.Throughput {
-			return string(m) // a goodput: benchstat joins the values of one unit
-		}
+	switch {
+	case m == measure.Throughput: // a goodput has its own name, since benchstat joins the values of one unit
 		return string(measure.InferPerSecond)
-	case measure.Seconds:
+	case info.Unit == measure.Seconds:
 		return strings.TrimPrefix(string(m), "latency_") + "-ns"
-	case measure.Bytes:
+	case info.Unit == measure.Bytes:
 		return string(m) + "-bytes"
 	}
 	return string(m)

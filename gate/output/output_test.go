@@ -133,6 +133,18 @@ func junit(t *testing.T, r Report) junitSuites {
 	return suites
 }
 
+// benchstat takes the values of one unit for samples of one quantity, so no two metrics share one.
+func TestBenchUnits(t *testing.T) {
+	t.Parallel()
+	for metric, want := range map[measure.Metric]string{
+		measure.Throughput: "infer/s", "goodput_50ms": "goodput_50ms", "goodput_90ms": "goodput_90ms", measure.LatencyP99: "p99-ns", measure.Memory: "memory-bytes",
+	} {
+		if got := benchUnit(metric); got != want {
+			t.Errorf("%s has the unit %s, want %s", metric, got, want)
+		}
+	}
+}
+
 func TestJUnitCounts(t *testing.T) {
 	t.Parallel()
 	check := func(name string, r Report, tests, failures, skipped int) {
