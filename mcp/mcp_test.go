@@ -436,3 +436,13 @@ func FuzzMessages(f *testing.F) {
 		}
 	})
 }
+
+// A campaign whose budget has no time says how long it has taken, and nothing of an end.
+func TestStatusWithoutTime(t *testing.T) {
+	t.Parallel()
+	for budget, want := range map[float64]string{0: "a: running after 312 s; ", 600: "a: running after 312 s of 600 s; "} {
+		if got := (statusOut{ID: "a", State: "running", Elapsed: 312, Budget: budget}).text(); !strings.HasPrefix(got, want) {
+			t.Errorf("a budget of %v s: %q, want it to begin with %q", budget, got, want)
+		}
+	}
+}
