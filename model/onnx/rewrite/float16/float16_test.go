@@ -456,3 +456,36 @@ func TestFloat16ConstantOfShape(t *testing.T) {
 		t.Errorf("the value is %v", value)
 	}
 }
+
+// A sparse constant stays in fp32; the rest of the model is converted.
+func TestFloat16KeepsSparseConstants(t *testing.T) {
+	t.Parallel()
+	sparse := &onnxpb.SparseTensorProto{Dims: []int64{4},
+		Values:  &onnxpb.TensorProto{DataType: proto.Int32(int32(onnx.Float)), Dims: []int64{1}, FloatData: []float32{2}},
+		Indices: &onnxpb.TensorProto{DataType: proto.Int32(int32(onnx.Int64)), Dims: []int64{1}, Int64Data: []int64{3}}}
+	m := overflowing(func(g *build.Graph, x string) string {
+		value := &onnxpb.AttributeProto{Name: proto.String("sparse_value"), Type: onnxpb.AttributeProto_SPARSE_TENSOR.Enum(), SparseTensor: sparse}
+		return g.Node("Add", []string{x, g.Node("Constant", nil, value)})
+	}, 4)
+	half, summary := toFloat16(t, m, float16.Options{})
+	want := []rewrite.Kept{{Node: "node_Constant_0", Op: "Constant", Reason: "its value is a sparse tensor"}}
+	if diff := cmp.Diff(want, summary.Kept); diff != "" {
+		t.Errorf("kept (-want +got):\n%s", diff)
+	}
+	if len(summary.Converted) == 0 || onnx.Attribute(half.Nodes()[0], "sparse_value") == nil && onnx.Attribute(half.Nodes()[1], "sparse_value") == nil {
+		t.Errorf("converted %v; nodes %v", summary.Converted, rewritetest.Wiring(half))
+	}
+}
+
+// A cast from bfloat16, which has the range of fp32, is cut to fp16's range.
+func TestFloat16CutsCastsFromBFloat16(t *testing.T) {
+	t.Parallel()
+	g := build.NewGraph("wide")
+	x := g.Input("x", onnx.BFloat16, onnx.Symbol("batch"), onnx.Fixed(4))
+	float := g.Node("Cast", []string{x}, build.IntAttribute("to", int64(onnx.Float)))
+	g.OutputAs("y", g.Node("Mul", []string{float, g.Floats("w", []float32{0.5}, 1)}), onnx.Float)
+	half, _ := toFloat16(t, g.Model(), float16.Options{})
+	if !slices.Contains(rewritetest.Operators(half), "Clip") {
+		t.Errorf("the cast is not cut to fp16's range: %v", rewritetest.Wiring(half))
+	}
+}

@@ -19,6 +19,7 @@ const (
 	blocked  = "fp16 spoils its operator's results, or runtimes do not have it in fp16"
 	untyped  = "the types of its values are not known"
 	sums     = "it is part of a sum or a normalisation, whose squares and sums can exceed 65504"
+	sparse   = "its value is a sparse tensor"
 	counting = "it computes with whole numbers, and fp16 has no odd ones beyond 2048"
 )
 
@@ -88,6 +89,8 @@ func (d *decision) ownReason(node *onnxpb.NodeProto) string {
 		return blocked
 	case !hasHalf(rewrite.Operator(node), d.Opset("")):
 		return noHalf
+	case rewrite.IsOp(node, "Constant") && onnx.Attribute(node, "sparse_value") != nil:
+		return sparse
 	default:
 		return ""
 	}
