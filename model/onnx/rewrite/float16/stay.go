@@ -235,7 +235,7 @@ func (d *decision) followCount(node *onnxpb.NodeProto) {
 	op := rewrite.Operator(node)
 	if op == "Range" && d.isFloat(output) || op == "Cast" && d.isWide(node) && !d.isMask(node) {
 		d.stayAs(node, "", true)
-		d.counted[output] = d.isFloat(output)
+		d.counted[output] = d.isFloat(output) && (op == "Range" || d.typeOf(node.GetInput()[0]).IsInteger())
 		return
 	}
 	limit := int64(0)
