@@ -230,7 +230,7 @@ func targetText(a *attempt) string {
 	if a.set.Min == a.set.Max {
 		return words.Count(a.set.Min, "replica")
 	}
-	return fmt.Sprintf("%.0f requests/s per replica", float64(a.set.Target)/1000)
+	return words.Digits(float64(a.set.Target)/1000, 4) + " requests/s per replica"
 }
 
 // usualFleet returns the fleet of the usual autoscaler on a site; nil without processor times.

@@ -3,6 +3,7 @@ package capacity
 import (
 	"math"
 	"reflect"
+	"strings"
 	"testing"
 	"time"
 
@@ -133,6 +134,27 @@ func TestWhatCannotBeKeptIsSaid(t *testing.T) {
 	q.Max = 3
 	if p := find(t, q, box("c7i", 1)); p.Status != Infeasible || p.Best.Within > 0.5 || len(p.Notes) == 0 {
 		t.Errorf("%s: %+v, notes %q", p.Status, p.Best, p.Notes)
+	}
+}
+
+// Where a replica keeps the limit at no rate, the clairvoyant fleet has all replicas all the time.
+func TestClairvoyantOfAHopelessLimit(t *testing.T) {
+	t.Parallel()
+	q := question(t, "mean 450/s")
+	q.Limit = 5 * time.Millisecond
+	p := find(t, q, box("c7i", 1))
+	if c := p.Clairvoyant; c.Scaling.Min != q.Max || c.Scaling.Max != q.Max || math.Abs(c.Mean-float64(q.Max)) > 0.01 {
+		t.Errorf("%+v", c)
+	}
+}
+
+// A plan leaves room for days that the traffic does not show. A fleet that keeps the asked share without
+// that room is refused, and the sentence says so.
+func TestTheRoomOfAPlanIsSaid(t *testing.T) {
+	t.Parallel()
+	p := Plan{Status: Infeasible, Asked: Asked{Limit: 0.05, Share: 0.99, MinReplicas: 1, MaxReplicas: 3}, Best: Fleet{Within: 0.991, WorstDay: 0.99}}
+	if text := summary(&p); !strings.Contains(text, "99 % of the requests within 50 ms on every day, and 99.25 % over all days") {
+		t.Error(text)
 	}
 }
 

@@ -97,8 +97,12 @@ func newSite(q *Question, r *replica.Replica, t replica.Table) *site {
 	return x
 }
 
-// needed returns the least number of replicas that keep the limit with the requests of a step.
+// needed returns the least number of replicas that keep the limit with the requests of a step: all
+// where a replica keeps it at no rate.
 func (s *searcher) needed(x *site, requests float64) int {
+	if x.safe == 0 {
+		return s.q.Max
+	}
 	return min(max(int(math.Ceil(requests/stepSeconds/x.safe)), s.q.Min), s.q.Max)
 }
 
@@ -167,10 +171,13 @@ func (s *searcher) watch(x *site, set autoscaler.Settings, all bool, each func(M
 // plannedMisses is the part of the allowed misses that a plan uses: days that it has not seen miss more.
 const plannedMisses = 0.75
 
+// planned returns the share of all requests that a plan answers within the limit where a share is asked.
+func planned(share float64) float64 { return 1 - plannedMisses*(1-share) }
+
 // keeps reports whether enough requests keep the limit: of all days together with room for others, and on the worst
 // day too, since the next days may be like it.
 func (s *searcher) keeps(o *outcome) bool {
-	return o.good[0] >= (1-plannedMisses*(1-s.q.Share))*o.requests && o.worstDay >= s.q.Share
+	return o.good[0] >= planned(s.q.Share)*o.requests && o.worstDay >= s.q.Share
 }
 
 // first returns the number of replicas with which a simulation begins.

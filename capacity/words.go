@@ -7,6 +7,7 @@ import (
 
 	"tuner/capacity/autoscaler"
 	"tuner/capacity/traffic"
+	"tuner/internal/words"
 )
 
 // summary says the answer in a few sentences.
@@ -14,8 +15,9 @@ func summary(p *Plan) string {
 	b := &p.Best
 	share := fmt.Sprintf("%s of the requests within %s (%s on the worst day)", percent(b.Within), milliseconds(p.Asked.Limit), percent(b.WorstDay))
 	if p.Status == Infeasible {
-		return fmt.Sprintf("No fleet of %d to %d replicas answers %s of the requests within %s. The nearest is %s: %s.",
-			p.Asked.MinReplicas, p.Asked.MaxReplicas, percent(p.Asked.Share), milliseconds(p.Asked.Limit), fleetText(b), share)
+		return fmt.Sprintf("No fleet of %d to %d replicas answers %s of the requests within %s on every day, and %s over all days: "+
+			"days that the traffic does not show miss more. The nearest is %s: %s.", p.Asked.MinReplicas, p.Asked.MaxReplicas,
+			percent(p.Asked.Share), milliseconds(p.Asked.Limit), percent(planned(p.Asked.Share)), fleetText(b), share)
 	}
 	return fmt.Sprintf("%s: %s, %s.", fleetText(b), CostText(b), share)
 }
@@ -53,7 +55,7 @@ func percent(share float64) string {
 	return fmt.Sprintf("%.4g %%", 100*share)
 }
 
-func milliseconds(seconds float64) string { return fmt.Sprintf("%.4g ms", seconds*1000) }
+func milliseconds(seconds float64) string { return words.Digits(seconds*1000, 4) + " ms" }
 
 // notes says what limits the trust in a plan.
 func (s *searcher) notes(chosen *attempt) (list []string) {
@@ -74,13 +76,13 @@ func (s *searcher) notes(chosen *attempt) (list []string) {
 		}
 	}
 	if worst > trusted {
-		list = append(list, fmt.Sprintf("The simulation of %s misses a measured p99 by %.2g %%.", chosen.site.replica.Configuration, 100*worst))
+		list = append(list, fmt.Sprintf("The simulation of %s misses a measured p99 by %s %%.", chosen.site.replica.Configuration, words.Digits(100*worst, 2)))
 	}
 	if b := chosen.set.Behavior; b != nil && b.Up.Tolerance != autoscaler.DefaultTolerance {
 		list = append(list, "A tolerance in the autoscaler needs Kubernetes 1.35. --default-tolerance plans without.")
 	}
 	if chosen.o.shortfall > 0 {
-		list = append(list, fmt.Sprintf("At the end %.3g requests still wait: the replicas answer less than comes.", chosen.o.shortfall))
+		list = append(list, fmt.Sprintf("At the end %s requests still wait: the replicas answer less than comes.", words.Digits(chosen.o.shortfall, 3)))
 	}
 	if chosen.site.replica.Price == 0 {
 		list = append(list, "No price is known: costs are replica hours. --price says what a replica costs per hour.")

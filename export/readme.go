@@ -12,6 +12,7 @@ import (
 
 	"tuner/export/monitoring"
 	"tuner/export/tuned"
+	"tuner/internal/words"
 	"tuner/measure"
 )
 
@@ -97,9 +98,9 @@ func (v view) Planned() string {
 	b := v.Plan.Best
 	text := fmt.Sprintf("`tuner plan` chose %s of %s", b.Replicas(), v.Models[0].Configuration)
 	if v.scales() {
-		text += fmt.Sprintf(", with %.4g requests/s of a server as the target", b.Scaling.Target)
+		text += fmt.Sprintf(", with %s requests/s of a server as the target", words.Digits(b.Scaling.Target, 4))
 	}
-	return text + fmt.Sprintf(". In its simulation %.4g %% of the requests keep %.4g ms, %.4g %% on the worst day.", 100*b.Within, 1000*v.Plan.Asked.Limit, 100*b.WorstDay)
+	return text + fmt.Sprintf(". In its simulation %.4g %% of the requests keep %s ms, %.4g %% on the worst day.", 100*b.Within, words.Digits(1000*v.Plan.Asked.Limit, 4), 100*b.WorstDay)
 }
 
 // Machines returns the machines on which the models were measured. It names the server instead of
@@ -169,7 +170,7 @@ func setupCells(m tuned.Model) (setup, instances string) {
 func (v view) AlertRows() []string {
 	var rows []string
 	for _, m := range v.monitored().Models {
-		rows = append(rows, fmt.Sprintf("| %s | %.4g | %s | %s | 1 %% |", m.Name, monitoring.LoadShare*m.Requests,
+		rows = append(rows, fmt.Sprintf("| %s | %s | %s | %s | 1 %% |", m.Name, words.Digits(monitoring.LoadShare*m.Requests, 4),
 			measure.QueueTime.Format(m.QueueLimit().Seconds()), measure.LatencyP99.Format(m.P99Limit().Seconds())))
 	}
 	return rows

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"strings"
 	"time"
+	"tuner/internal/words"
 )
 
 // Arguments are those that a server needs beside its own: Triton has the latencies' percentiles only
@@ -130,6 +131,6 @@ func (s Server) load(more ...string) string {
 }
 
 // number prints a threshold with the digits that a measurement has.
-func number(v float64) string { return fmt.Sprintf("%.4g", v) }
+func number(v float64) string { return words.Digits(v, 4) }
 
 func micros(d time.Duration) string { return fmt.Sprint(d.Microseconds()) }

@@ -10,6 +10,8 @@ import (
 
 	"tuner/fleet/results"
 	"tuner/internal/terminal"
+	"tuner/internal/words"
+	"tuner/measure"
 )
 
 // WriteText writes the ranking for a terminal. dir is the fleet's output folder.
@@ -29,11 +31,25 @@ func WriteText(w io.Writer, dir string, r results.Ranking) error {
 		}
 	}
 	fmt.Fprintf(&b, "page for a browser: %s\n", filepath.Join(dir, FileName))
-	fmt.Fprintf(&b, "next: tuner analyze --input %s/MACHINE/MODEL explains one of them\n", filepath.Clean(dir))
+	if folder := firstFolder(r); folder != "" {
+		fmt.Fprintf(&b, "next: tuner analyze --input %s explains one of them\n", words.ShellWord(filepath.Join(dir, folder)))
+	}
 	if _, err := io.WriteString(w, b.String()); err != nil {
 		return fmt.Errorf("cannot write the ranking: %w", err)
 	}
 	return nil
+}
+
+// firstFolder returns the folder of the first campaign with an answer; "" without one.
+func firstFolder(r results.Ranking) string {
+	for _, m := range r.Models {
+		for _, row := range m.Rows {
+			if row.State == results.StateAnswer && row.Folder != "" {
+				return row.Folder
+			}
+		}
+	}
+	return ""
 }
 
 // table is a table of a ranking in any form. The page's template reads its fields.
@@ -60,10 +76,10 @@ func types(m results.ModelAnswer) table {
 	for _, x := range m.Types {
 		next := ""
 		if x.Next != nil {
-			next = fmt.Sprintf("%.4g to %.4g", x.Next.Lo, x.Next.Hi)
+			next = words.Digits(x.Next.Lo, 4) + " to " + words.Digits(x.Next.Hi, 4)
 		}
 		t.Rows = append(t.Rows, []string{x.Machine, fmt.Sprintf("%d of %d", x.Machines, x.Campaigns), setup(x.State, x.Setup),
-			figure(x.Throughput, "%.1f", 1), figure(x.Gain, "%.3g", 1), figure(x.Cost, "%.4g", 1), next, figure(x.ToBest, "%.3g", 1)})
+			figure(x.Throughput, rate, 1), figure(x.Gain, digits(3), 1), figure(x.Cost, digits(4), 1), next, figure(x.ToBest, digits(3), 1)})
 	}
 	return t
 }
@@ -74,8 +90,8 @@ func campaigns(m results.ModelAnswer) table {
 		{Title: "Machine"}, {Title: "Node"}, {Title: "Configuration"}, {Title: "Load"}, {Title: "infer/s", Right: true}, {Title: "p99 ms", Right: true},
 		{Title: "cost/M", Right: true}, {Title: "Disturbed", Right: true}}}
 	for _, r := range m.Rows {
-		t.Rows = append(t.Rows, []string{r.Machine, r.Node, setup(r.State, r.Setup), r.Load, figure(r.Throughput, "%.1f", 1), figure(r.P99, "%.3g", 1e3),
-			figure(r.Cost, "%.4g", 1), fmt.Sprintf("%.0f %%", 100*r.Disturbed)})
+		t.Rows = append(t.Rows, []string{r.Machine, r.Node, setup(r.State, r.Setup), r.Load, figure(r.Throughput, rate, 1), figure(r.P99, digits(3), 1e3),
+			figure(r.Cost, digits(4), 1), fmt.Sprintf("%.0f %%", 100*r.Disturbed)})
 	}
 	return t
 }
@@ -93,10 +109,18 @@ func setup(state, text string) string {
 	return text
 }
 
+// rate prints a throughput.
+func rate(v float64) string { return fmt.Sprintf("%.*f", measure.ThroughputDecimals(v, 1), v) }
+
+// digits prints numbers with that many significant digits.
+func digits(n int) func(float64) string {
+	return func(v float64) string { return words.Digits(v, n) }
+}
+
 // figure prints a figure with its interval; "" if it is unknown.
-func figure(i *results.Interval, format string, times float64) string {
+func figure(i *results.Interval, format func(float64) string, times float64) string {
 	if i == nil {
 		return ""
 	}
-	return fmt.Sprintf(format+" ["+format+", "+format+"]", times*i.Value, times*i.Lo, times*i.Hi)
+	return fmt.Sprintf("%s [%s, %s]", format(times*i.Value), format(times*i.Lo), format(times*i.Hi))
 }

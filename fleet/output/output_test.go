@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"path/filepath"
 	"regexp"
@@ -25,7 +26,7 @@ func interval(value, lo, hi float64) *results.Interval {
 func ranking() results.Ranking {
 	row := func(machine, node string, repeat int, disturbed, cost float64) results.Row {
 		return results.Row{Machine: machine, Node: node, Repeat: repeat, State: results.StateAnswer, Configuration: "minilm_config_1", Setup: "2 instances × 1 thread, int8, batch 8",
-			Load: "concurrency 16", Throughput: interval(100/cost, 98/cost, 102/cost), P99: interval(0.021, 0.02, 0.022), Cost: interval(cost, cost/1.02, cost/0.98), Disturbed: disturbed, Folder: machine + "/minilm"}
+			Load: "concurrency 16", Throughput: interval(100/cost, 98/cost, 102/cost), P99: interval(0.021, 0.02, 0.022), Cost: interval(cost, cost/1.02, cost/0.98), Disturbed: disturbed, Folder: fmt.Sprintf("%s/minilm/%d", machine, repeat)}
 	}
 	return results.Ranking{Run: "q3-0123abcd", Models: []results.ModelAnswer{
 		{
@@ -59,6 +60,25 @@ func TestText(t *testing.T) {
 		t.Fatal(err)
 	}
 	golden.Check(t, filepath.Join("testdata", "ranking.txt"), b.String())
+}
+
+// A model of 25 s has digits too, and times of minutes have no exponent. Without an answer, no folder is named.
+func TestTextOfSlowModels(t *testing.T) {
+	t.Parallel()
+	r := results.Ranking{Models: []results.ModelAnswer{{Model: "slow", Rows: []results.Row{{Machine: "c7g", State: results.StateAnswer,
+		Throughput: interval(0.0412, 0.0403, 0.0421), P99: interval(25.4, 24, 26.1), Cost: interval(12345, 12000, 12600)}}}}}
+	var b bytes.Buffer
+	if err := WriteText(&b, "out/q3", r); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"0.0412 [0.0403, 0.0421]", "25400 [24000, 26100]", "12345 [12000, 12600]"} {
+		if !strings.Contains(b.String(), want) {
+			t.Errorf("no %q in:\n%s", want, b.String())
+		}
+	}
+	if strings.Contains(b.String(), "next:") {
+		t.Errorf("a command without a folder:\n%s", b.String())
+	}
 }
 
 // write returns the page, as text and as a browser reads it.

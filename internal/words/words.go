@@ -4,6 +4,8 @@ package words
 
 import (
 	"fmt"
+	"math"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -20,6 +22,20 @@ func Count(n int, noun string) string {
 		}
 	}
 	return fmt.Sprintf("%d %ss", n, noun)
+}
+
+// Digits writes a number with that many significant digits, or with all before the point if they are
+// more. It never writes an exponent: "0.0213", "41.7", "12500".
+func Digits(v float64, significant int) string {
+	decimals := 0
+	if v != 0 && !math.IsInf(v, 0) && !math.IsNaN(v) {
+		decimals = max(0, significant-1-int(math.Floor(math.Log10(math.Abs(v)))))
+	}
+	text := strconv.FormatFloat(v, 'f', decimals, 64)
+	if strings.Contains(text, ".") {
+		text = strings.TrimRight(strings.TrimRight(text, "0"), ".")
+	}
+	return text
 }
 
 // Clock writes a duration in whole seconds, such as 3m5s.

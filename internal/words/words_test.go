@@ -1,6 +1,7 @@
 package words_test
 
 import (
+	"math"
 	"testing"
 	"time"
 
@@ -16,6 +17,13 @@ func TestWords(t *testing.T) {
 		words.Count(2, "batch"):                  "2 batches",
 		words.Count(3, "loss"):                   "3 losses",
 		words.Count(2, "engine process"):         "2 engine processes",
+		words.Digits(0, 4):                       "0",
+		words.Digits(41.72, 3):                   "41.7",
+		words.Digits(9.9996, 4):                  "10",
+		words.Digits(-0.021337, 3):               "-0.0213",
+		words.Digits(1234567.8, 4):               "1234568",
+		words.Digits(100, 1):                     "100",
+		words.Digits(math.Inf(1), 3):             "+Inf",
 		words.Clock(185400 * time.Millisecond):   "3m5s",
 		words.Clock(499 * time.Millisecond):      "0s",
 		words.Shorten("größer", 6):               "größer",
