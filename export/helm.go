@@ -150,6 +150,6 @@ func (d Deployment) values() chartValues {
 			"prometheus.io/scrape": "true", "prometheus.io/port": fmt.Sprint(portMetrics), "prometheus.io/path": "/metrics",
 		},
 		PodSecurityContext: tritonUser(), NodeSelector: map[string]string{}, Tolerations: []any{},
-		Disruption: map[string]int{"maxUnavailable": d.disruptions()}, Spread: append([]spreadConstraint{}, d.spread(d.selector())...),
+		Disruption: map[string]int{"maxUnavailable": d.disruptions()}, Spread: append([]spreadConstraint{}, d.spread(nil)...),
 	}
 }

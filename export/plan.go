@@ -47,7 +47,7 @@ func planNotes(p *capacity.Plan) (list []string) {
 	}
 	add := func(format string, args ...any) { list = append(list, fmt.Sprintf(format, args...)) }
 	if p.Status != capacity.Satisfied {
-		add("The plan keeps its limit with no fleet. This is the nearest: %.4g %% of the requests within %.4g ms.", 100*p.Best.Within, 1000*p.Asked.Limit)
+		add("%s", cell(p.Summary))
 	}
 	add("The plan counts on machines of the type that it calls %q. Let a node selector keep the servers there.", cell(p.Best.Type))
 	if p.Best.Scaling.Scaler == capacity.HPA && p.Best.Scaling.Tolerance > 0 && p.Best.Scaling.Tolerance != autoscaler.DefaultTolerance {
@@ -70,13 +70,14 @@ type spreadConstraint struct {
 	MaxSkew           int      `yaml:"maxSkew"`
 	TopologyKey       string   `yaml:"topologyKey"`
 	WhenUnsatisfiable string   `yaml:"whenUnsatisfiable"`
-	LabelSelector     labelSet `yaml:"labelSelector"`
+	LabelSelector     labelSet `yaml:"labelSelector,omitempty"`
 	// MatchLabelKeys: pods of one revision of the Deployment are spread by themselves
 	MatchLabelKeys []string `yaml:"matchLabelKeys"`
 }
 
 // spread returns constraints that keep the servers of a plan on different nodes, in different zones. They
-// are wishes: a server on a crowded node is better than none.
+// are wishes: a server on a crowded node is better than none. A chart adds the labels of its pods itself (nil
+// here), since they have the name of the release.
 func (d Deployment) spread(pods map[string]string) []spreadConstraint {
 	if d.Plan == nil || d.MaxReplicas < 2 {
 		return nil

@@ -37,6 +37,30 @@ func TestChartIsTheManifests(t *testing.T) {
 	}
 }
 
+// Servers are spread by the labels that they have, also under another name of the release. A selector of
+// the user's stays.
+func TestChartSpreadsItsOwnPods(t *testing.T) {
+	dir := export(t, "helm", "--plan", "hpa.json")
+	selectors := func(args ...string) (pods any, got []any) {
+		t.Helper()
+		specs := map[string]any{}
+		addSpecs(t, specs, run(t, dir, helm(t), append([]string{"template", "other", "chart", "--kube-version", "1.30"}, args...)...))
+		spec := specs["Deployment"].(map[string]any)
+		for _, c := range spec["template"].(map[string]any)["spec"].(map[string]any)["topologySpreadConstraints"].([]any) {
+			got = append(got, c.(map[string]any)["labelSelector"])
+		}
+		return spec["selector"], got
+	}
+	pods, got := selectors()
+	if diff := cmp.Diff([]any{pods, pods}, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	_, got = selectors("--set-json", `topologySpreadConstraints=[{"maxSkew": 1, "topologyKey": "rack", "labelSelector": {"matchLabels": {"app": "mine"}}}]`)
+	if diff := cmp.Diff([]any{map[string]any{"matchLabels": map[string]any{"app": "mine"}}}, got); diff != "" {
+		t.Errorf("with a selector (-want +got):\n%s", diff)
+	}
+}
+
 // addSpecs adds the specifications of all objects by kind. It omits what only a chart has: the pull
 // policy of images, the usual type of a service, and the namespace in the query of an autoscaler.
 func addSpecs(t *testing.T, specs map[string]any, text []byte) {
