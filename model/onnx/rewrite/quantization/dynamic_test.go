@@ -195,6 +195,24 @@ func TestInt8DynamicBatchedWeight(t *testing.T) {
 	}
 }
 
+// The scales of a batch of matrices fit a product with rows. The product of a vector has none.
+func TestInt8DynamicKeepsVectorTimesBatch(t *testing.T) {
+	t.Parallel()
+	g, x := graph()
+	square := slices.Repeat([]float32{1, 2, 3, 4}, 4)
+	rows := g.Node("MatMul", []string{x, g.Floats("w0", slices.Concat(square, square), 2, 4, 4)})
+	vector := g.Input("vector", onnx.Float, onnx.Fixed(4))
+	product := g.Node("MatMul", []string{vector, g.Floats("w1", slices.Concat(square, square), 2, 4, 4)})
+	g.OutputAs("y0", rows, onnx.Float)
+	g.OutputAs("y1", product, onnx.Float, onnx.Fixed(2), onnx.Fixed(4))
+	_, summary := int8Dynamic(t, g.Model(), quantization.Options{})
+	want := rewrite.Summary{Converted: []string{"node_MatMul_0"}, Kept: []rewrite.Kept{{Node: "node_MatMul_1", Op: "MatMul",
+		Reason: "its weight has several matrices, and its first operand is a vector or has no known rank"}}}
+	if diff := cmp.Diff(want, summary); diff != "" {
+		t.Errorf("summary (-want +got):\n%s", diff)
+	}
+}
+
 // unfolded makes a model that multiplies x by weights as exporters write them: shared ones with
 // Identity, unfolded ones with Transpose.
 func unfolded() *onnx.Model {

@@ -4,10 +4,12 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"sync"
 
 	"tuner/model/onnx"
 	"tuner/model/onnx/onnxpb"
 	"tuner/model/onnx/rewrite"
+	"tuner/model/onnx/shapes"
 )
 
 // product is a MatMul or Gemm with a constant second operand.
@@ -22,10 +24,19 @@ type product struct {
 // integers. kept are the candidates that cannot: products whose weights a person would expect to be
 // quantized.
 func findProducts(m *onnx.Model, keep []string) (found []product, kept []rewrite.Kept) {
+	infos := sync.OnceValue(func() map[string]shapes.Info {
+		infos, _ := shapes.Infer(m) // without them, no rank is known
+		return infos
+	})
 	for _, node := range m.Nodes() {
 		p, reason, candidate := examine(m, node)
-		if candidate && reason == "" && slices.Contains(keep, node.GetName()) {
-			reason = rewrite.KeptOnRequest
+		if candidate && reason == "" {
+			switch {
+			case slices.Contains(keep, node.GetName()):
+				reason = rewrite.KeptOnRequest
+			case p.isBatched() && len(infos()[p.activation].Shape) < 2:
+				reason = "its weight has several matrices, and its first operand is a vector or has no known rank"
+			}
 		}
 		switch {
 		case candidate && reason == "":
@@ -130,6 +141,10 @@ func (p *product) takeGemm() (reason string) {
 	}
 	return ""
 }
+
+// isBatched reports whether the weight is a batch of matrices. Its scales have the shape […, 1, N],
+// which fits a product with rows only: the product of a vector has the shape […, N].
+func (p *product) isBatched() bool { return len(p.weight.Dims()) > 2 }
 
 // largestRows is the number of products of 8-bit numbers whose sum always fits into 32 bits:
 // 255·127·66311 < 2^31.

@@ -57,6 +57,9 @@ func oldCases() map[string]oldCase {
 		"dropout": {func(g *build.Graph, x string) string {
 			return g.Node("Dropout", []string{x}, build.FloatAttribute("ratio", 0.5))
 		}, 11, true, "Dropout(1){}"},
+		"softmax without inputs": {func(g *build.Graph, x string) string {
+			return g.Node("Add", []string{x, g.Node("Softmax", nil)})
+		}, 12, false, "Softmax(0){}"},
 		"softmax, last": {func(g *build.Graph, x string) string {
 			return g.Node("Softmax", []string{x}, build.IntAttribute("axis", 3))
 		}, 12, true, "Softmax(1){axis}"},
