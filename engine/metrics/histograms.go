@@ -53,11 +53,17 @@ const (
 // Histograms keep the latencies of every model in buckets. Observe is for the engine's options.
 type Histograms struct {
 	mu      sync.Mutex
-	present map[modelKey][]prometheus.Histogram // of the newest generation of each; beside latencies
+	present map[modelKey]*series // of the newest generation of each
+}
+
+// series are the histograms of a model from a load to an unload.
+type series struct {
+	values  []prometheus.Histogram // beside latencies
+	isShown bool                   // the model has been ready since
 }
 
 // NewHistograms returns histograms without requests.
-func NewHistograms() *Histograms { return &Histograms{present: map[modelKey][]prometheus.Histogram{}} }
+func NewHistograms() *Histograms { return &Histograms{present: map[modelKey]*series{}} }
 
 // Observe begins the histograms of a model at zero, with the buckets of its configuration's
 // model_metrics, else Triton's. The Observer that it returns counts answered requests.
@@ -69,7 +75,7 @@ func (h *Histograms) Observe(namespace, model string, version int64, c *modelcon
 		values = append(values, l.histogram(prometheus.Labels{"model": key.model, "version": key.version}, l.buckets(c)))
 	}
 	h.mu.Lock()
-	h.present[key] = values
+	h.present[key] = &series{values: values}
 	h.mu.Unlock()
 	return func(t statistics.Timing) {
 		for i := range all {
@@ -104,17 +110,20 @@ func (h *Histograms) describe(out chan<- *prometheus.Desc) {
 	}
 }
 
-// collect shows the ready models, and frees the figures of the others.
+// collect shows the ready models, and frees the figures of those that were ready before. One that was
+// never ready may be loading: its figures begin before it is.
 func (h *Histograms) collect(ready map[modelKey]show) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	for key, values := range h.present {
-		if ready[key] == nil {
+	for key, one := range h.present {
+		switch {
+		case ready[key] != nil:
+			one.isShown = true
+			for _, value := range one.values {
+				ready[key](value)
+			}
+		case one.isShown:
 			delete(h.present, key)
-			continue
-		}
-		for _, one := range values {
-			ready[key](one)
 		}
 	}
 }

@@ -302,6 +302,48 @@ func TestHistograms(t *testing.T) {
 	}
 }
 
+// A page that is read while a model is loaded leaves its histograms, which begin before the model is ready.
+func TestHistogramsOfTheLoading(t *testing.T) {
+	t.Parallel()
+	root := t.TempDir()
+	enginetest.WriteModel(t, root, "fake", "")
+	histograms := metrics.NewHistograms()
+	var page func() string
+	s, err := engine.Open(t.Context(), engine.Options{Repositories: []string{root}, Explicit: true, Backend: &enginetest.Backend{}, Log: slog.New(slog.DiscardHandler),
+		Observe: func(namespace, model string, version int64, c *modelconfig.Config) statistics.Observer {
+			observe := histograms.Observe(namespace, model, version, c)
+			if got := page(); strings.Contains(got, "first_response_histogram_ms_count") {
+				t.Errorf("a model is loading: the page has its histograms:\n%s", got)
+			}
+			return observe
+		}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	web := httptest.NewServer(metrics.New(s, metrics.Options{Histograms: histograms}).Handler)
+	defer web.Close()
+	page = func() string {
+		text, err := api.Metrics(t.Context(), strings.TrimPrefix(web.URL, "http://"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(text)
+	}
+	for range 2 { // the second time, the page has shown those of the first load
+		if err := s.Load(t.Context(), "fake", engine.Override{}); err != nil {
+			t.Fatal(err)
+		}
+		infer(t, s, 2)
+		if got := page(); !strings.Contains(got, `nv_inference_first_response_histogram_ms_count{model="fake",version="1"} 1`+"\n") {
+			t.Errorf("loaded, one request: got\n%s", got)
+		}
+		if err := s.Unload("fake"); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 // Each duration of a request has a histogram in microseconds. Answers of the cache have only the whole
 // and the queue.
 func TestHistogramsOfSteps(t *testing.T) {
