@@ -163,7 +163,7 @@ func (b *reader) grow(buf []byte, length int) ([]byte, error) {
 	}
 	larger := append(make([]byte, 0, size), buf...)
 	b.release(b.buffer)
-	b.discard(buf)
+	b.discard(cap(buf))
 	b.buffer = size
 	return larger, nil
 }
@@ -190,9 +190,9 @@ func (b *reader) reserve(bytes int) error {
 }
 
 // discard reports that a buffer will not be used again.
-func (b *reader) discard(buffer []byte) {
+func (b *reader) discard(bytes int) {
 	if b.conn != nil {
-		b.conn.garbage.Add(int64(cap(buffer)))
+		b.conn.garbage.Add(int64(bytes))
 	}
 }
 

@@ -27,9 +27,9 @@ type inferRequest struct {
 	binaryAll bool   // if no outputs are listed: all in binary form
 	binary    []bool // of the listed outputs, by position
 	regions   *sharedmemory.Regions
-	loan      sharedmemory.Loan // tensors in regions
-	dims      []int64           // memory of the shapes
-	data      []byte            // memory of the tensors in JSON form
+	loan      sharedmemory.Loan      // tensors in regions
+	dims      document.Memory[int64] // of the shapes
+	data      document.Memory[byte]  // of the tensors in JSON form
 }
 
 // reset drops the last request. Names keep their memory, since the next request probably has the
@@ -40,7 +40,9 @@ func (r *inferRequest) reset() {
 	}
 	r.loan.Return()
 	r.Request = engine.Request{Model: r.Model, Inputs: r.Inputs[:0], Outputs: r.Outputs[:0], Classes: r.Classes[:0], Rooms: r.Rooms[:0]}
-	r.binaryAll, r.binary, r.dims, r.data = false, r.binary[:0], r.dims[:0], r.data[:0]
+	r.binaryAll, r.binary = false, r.binary[:0]
+	r.dims.Clear(keptNodes)
+	r.data.Clear(keptBuffer)
 	r.document.Clear()
 }
 
@@ -231,11 +233,7 @@ func (r *inferRequest) shape(input int32) ([]int64, error) {
 	if err != nil {
 		return nil, err
 	}
-	from := len(r.dims)
-	if r.dims, err = r.document.AppendShape(r.dims, i); err != nil {
-		return nil, err
-	}
-	return r.dims[from:len(r.dims):len(r.dims)], nil
+	return r.document.Shape(&r.dims, i)
 }
 
 // cut takes a tensor's data from the front of the binary data and returns the rest.
@@ -270,24 +268,20 @@ func (r *inferRequest) decodeData(t *engine.Tensor, array int32) error {
 	case configpb.DataType_TYPE_INVALID:
 		return fault.Errorf(fault.InvalidArgument, "invalid datatype for input %s", t.Name)
 	case configpb.DataType_TYPE_STRING:
-		from := len(r.data)
-		var err error
-		if r.data, err = document.AppendStrings(slices.Grow(r.data, len(raw)+len(raw)/2), raw); err != nil {
+		data, err := document.AppendStrings(r.data.Room(len(raw)+len(raw)/2), raw)
+		if err != nil {
 			return document.Within("Unable to parse JSON bytes array", err)
 		}
-		t.Data = r.data[from:len(r.data):len(r.data)]
+		t.Data = r.data.Keep(data)
 		return nil
 	}
 	// Each element needs at least two characters of JSON, which bounds the memory.
 	size := min(count, uint64(len(raw)/2)) * uint64(modelconfig.ByteSize(t.DataType))
-	r.data = slices.Grow(r.data, int(size))
-	from := len(r.data)
-	data, err := document.AppendNumbers(r.data, raw, t.DataType, count)
+	data, err := document.AppendNumbers(r.data.Room(int(size)), raw, t.DataType, count)
 	if err != nil {
 		return document.Unable("data", err)
 	}
-	r.data = data
-	t.Data = data[from:len(data):len(data)]
+	t.Data = r.data.Keep(data)
 	return nil
 }
 

@@ -89,8 +89,7 @@ func (f *Frontend) decodeGenerate(x *inference, b *reader) error {
 	if err := r.document.ParseFlat(x.body); err != nil {
 		return err
 	}
-	r.data, err = generate.Decode(&r.document, model.Inputs, &r.Request, r.data)
-	return err
+	return generate.Decode(&r.document, model.Inputs, &r.Request, &r.data)
 }
 
 // respondGenerated writes an answer, as respond does.

@@ -24,16 +24,15 @@ type inference struct {
 
 // release keeps x for a later inference, without the parts that are too large.
 func (f *Frontend) release(x *inference, b *reader) {
+	if n := x.request.data.Size(); n > keptBuffer {
+		b.discard(n)
+	}
 	x.request.reset()
-	if cap(x.body) > keptBuffer {
-		b.discard(x.body)
+	if n := cap(x.body); n > keptBuffer {
+		b.discard(n)
 		x.body = nil
 	}
-	if cap(x.request.data) > keptBuffer {
-		b.discard(x.request.data)
-		x.request.data = nil
-	}
-	if x.request.document.Size() > keptNodes || cap(x.request.dims) > keptNodes {
+	if x.request.document.Size() > keptNodes {
 		x.request = inferRequest{regions: x.request.regions}
 	}
 	f.inferences.Put(x)
@@ -207,7 +206,7 @@ func (b *reader) respondPacked(c coding, answer []byte, bound int, x *inference)
 	out, charged, err := b.deflate(c, answer, x)
 	b.release(bound)
 	if cap(answer) > keptBuffer {
-		b.discard(answer)
+		b.discard(cap(answer))
 	}
 	if err != nil {
 		return err

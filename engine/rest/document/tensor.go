@@ -273,18 +273,19 @@ func appendFloat(dst []byte, f float64) []byte {
 	return append(dst, ".0"...)
 }
 
-// AppendShape appends the elements of a flat array of unsigned integers.
-func (d *JSON) AppendShape(dst []int64, array int32) ([]int64, error) {
+// Shape reads the elements of a flat array of unsigned integers into memory.
+func (d *JSON) Shape(memory *Memory[int64], array int32) ([]int64, error) {
 	raw := d.Raw(array)
 	if bytes.IndexByte(raw[1:], '[') >= 0 {
-		return dst, KindError("unsigned-integer")
+		return nil, KindError("unsigned-integer")
 	}
+	dst := memory.Room(len(raw) / 2) // an element takes a digit and a comma, or a bracket
 	for e := (elements{text: raw}); e.next(); {
 		n, err := strconv.ParseInt(string(e.element), 10, 64)
 		if err != nil || n < 0 {
-			return dst, KindError("unsigned-integer")
+			return nil, KindError("unsigned-integer")
 		}
 		dst = append(dst, n)
 	}
-	return dst, nil
+	return memory.Keep(dst), nil
 }

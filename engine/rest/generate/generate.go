@@ -22,32 +22,32 @@ import (
 const nested = "parameters"
 
 // Decode reads a request for a model with these inputs from a flat document. It adds the inputs to r,
-// with data that it appends to memory, and returns the memory. Any other member is a parameter for the
+// with data in memory. Any other member is a parameter for the
 // model, which ONNX models do not read. The order of the checks and their texts are Triton's.
-func Decode(d *document.JSON, inputs []api.TensorMetadata, r *request.Request, memory []byte) ([]byte, error) {
+func Decode(d *document.JSON, inputs []api.TensorMetadata, r *request.Request, memory *document.Memory[byte]) error {
 	if i := d.Find(0, "id"); i != document.None {
 		id, err := d.Text(i)
 		if err != nil {
-			return memory, document.Unable("id", err)
+			return document.Unable("id", err)
 		}
 		r.ID = string(id)
 	}
 	if d.Kind(0) != '{' {
-		return memory, fault.Errorf(fault.Internal, "attempt to get members for non-object")
+		return fault.Errorf(fault.Internal, "attempt to get members for non-object")
 	}
 	c := conversion{document: d, inputs: inputs, request: r, memory: memory}
 	for i := range d.Content(0) {
 		if string(d.Key(i)) != nested {
 			if err := c.member(i); err != nil {
-				return c.memory, err
+				return err
 			}
 			continue
 		}
 		if err := c.nested(i); err != nil {
-			return c.memory, err
+			return err
 		}
 	}
-	return c.memory, nil
+	return nil
 }
 
 // conversion is a request that is being read.
@@ -55,7 +55,7 @@ type conversion struct {
 	document *document.JSON
 	inputs   []api.TensorMetadata
 	request  *request.Request
-	memory   []byte // of the tensors
+	memory   *document.Memory[byte] // of the tensors
 }
 
 func (c *conversion) nested(object int32) error {
@@ -103,11 +103,12 @@ func (c *conversion) tensor(i int32, input *api.TensorMetadata) error {
 	if err != nil {
 		return fault.Errorf(fault.InvalidArgument, "invalid datatype for input %s", input.Name)
 	}
-	count, from := c.document.Count(i), len(c.memory)
+	count := c.document.Count(i)
+	var data []byte
 	if dataType == configpb.DataType_TYPE_STRING {
 		text := c.document.Whole(i)
 		// an element takes two quotes and a comma, and becomes four bytes of length
-		if c.memory, err = document.AppendStrings(slices.Grow(c.memory, len(text)+len(text)/2+4), text); err != nil {
+		if data, err = document.AppendStrings(c.memory.Room(len(text)+len(text)/2+4), text); err != nil {
 			return document.Within("Unable to parse JSON bytes array", err)
 		}
 	}
@@ -120,8 +121,8 @@ func (c *conversion) tensor(i int32, input *api.TensorMetadata) error {
 	case configpb.DataType_TYPE_FP16, configpb.DataType_TYPE_BF16:
 		return fault.Errorf(fault.InvalidArgument, "receiving %s data via JSON is not supported. Please use the binary data format for input %s", input.Datatype, input.Name)
 	default:
-		c.memory = slices.Grow(c.memory, int(count)*modelconfig.ByteSize(dataType))
-		if c.memory, err = document.AppendNumbers(c.memory, c.document.Whole(i), dataType, count); err != nil {
+		room := c.memory.Room(int(count) * modelconfig.ByteSize(dataType))
+		if data, err = document.AppendNumbers(room, c.document.Whole(i), dataType, count); err != nil {
 			return document.Unable("data", err)
 		}
 	}
@@ -129,7 +130,7 @@ func (c *conversion) tensor(i int32, input *api.TensorMetadata) error {
 		return fault.Errorf(fault.InvalidArgument, "%s input '%s' already exists in request", request.IDPrefix(c.request.ID), input.Name)
 	}
 	t := c.request.AddInput(c.document.Key(i))
-	t.DataType, t.Shape, t.Data = dataType, shape, c.memory[from:len(c.memory):len(c.memory)]
+	t.DataType, t.Shape, t.Data = dataType, shape, c.memory.Keep(data)
 	return nil
 }
 

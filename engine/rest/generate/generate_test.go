@@ -33,7 +33,7 @@ func decode(t *testing.T, text string) (*request.Request, error) {
 		t.Fatal(err)
 	}
 	r := &request.Request{}
-	_, err := generate.Decode(d, inputs, r, nil)
+	err := generate.Decode(d, inputs, r, &document.Memory[byte]{})
 	return r, err
 }
 
@@ -142,7 +142,7 @@ func FuzzDecode(f *testing.F) {
 		}
 		bound := alloctest.Bound(t, len(text))
 		r := &request.Request{}
-		_, err := generate.Decode(d, inputs, r, nil)
+		err := generate.Decode(d, inputs, r, &document.Memory[byte]{})
 		bound()
 		if err != nil {
 			return
@@ -170,7 +170,7 @@ func checkAgain(t *testing.T, r *request.Request) {
 	if bytes.Contains(answer, []byte(`"s":`)) && !json.Valid(answer) {
 		return // strings that are not UTF-8, or NaN
 	}
-	_, err = generate.Decode(d, inputs, again, nil)
+	err = generate.Decode(d, inputs, again, &document.Memory[byte]{})
 	if err != nil || len(again.Inputs) != len(r.Inputs) {
 		t.Fatalf("cannot decode %s: %v", answer, err)
 	}
