@@ -3,6 +3,8 @@ package engine
 import (
 	"context"
 	"errors"
+	"maps"
+	"slices"
 
 	"tuner/engine/ensemble"
 	"tuner/engine/fault"
@@ -12,30 +14,37 @@ import (
 // load loads a model, and before it the models that it consists of. Ensembles that consist of what
 // has changed are checked again, or loaded if they waited for it.
 func (s *Server) load(ctx context.Context, name string, o Override) error {
-	failed := s.loadAll(ctx, []string{name}, map[string]Override{name: o})
+	failed, unfetched := s.loadAll(ctx, []string{name}, map[string]Override{name: o})
 	if err := failed[name]; err != nil {
 		return err
 	}
-	for _, err := range failed { // a model of it serves as before, which Triton does not call a success
-		if fault.CodeOf(err) == fault.Internal {
+	// A model of it serves as before.
+	for _, part := range slices.Sorted(maps.Keys(failed)) {
+		switch err := failed[part]; {
+		case unfetched[part] != nil:
+			return err
+		case fault.CodeOf(err) == fault.Internal: // Triton does not call this a success
 			return unpolled(name)
 		}
 	}
 	return nil
 }
 
-// loadAll loads models in the order in which they depend on each other. It returns their errors.
-func (s *Server) loadAll(ctx context.Context, names []string, overrides map[string]Override) map[string]error {
-	names, unfetched := s.fetch(ctx, names, overrides)
-	l := &loader{s, overrides}
-	failed := s.ensembles.Load(ctx, ensemble.Request{Names: names, Beside: l.beside(names)}, s.options.LoadThreads, l)
+// loadAll loads models in the order in which they depend on each other. It returns their errors, and which
+// of them could not be fetched.
+func (s *Server) loadAll(ctx context.Context, names []string, overrides map[string]Override) (failed, unfetched map[string]error) {
+	loadable, unfetched := s.fetch(ctx, names, overrides)
+	l := &loader{s, overrides, unfetched}
+	failed = s.ensembles.Load(ctx, ensemble.Request{Names: loadable, Beside: l.beside(loadable)}, s.options.LoadThreads, l)
 	for name, err := range failed {
 		failed[name] = refused(name, err)
 	}
-	for name, err := range unfetched {
-		failed[name] = err
+	for _, name := range names {
+		if err := unfetched[name]; err != nil {
+			failed[name] = err
+		}
 	}
-	return failed
+	return failed, unfetched
 }
 
 // refused returns the error for the client of an ensemble that does not fit its models.
@@ -51,6 +60,7 @@ func refused(name string, err error) error {
 type loader struct {
 	*Server
 	overrides map[string]Override
+	unfetched map[string]error // why models could not be fetched
 }
 
 // Config implements ensemble.Server.
@@ -75,6 +85,9 @@ func (l *loader) Load(ctx context.Context, name string, asked, again bool) (chan
 	before := l.sourceOf(name)
 	if !asked && before != nil && before.override && before.temp == nil {
 		return false, nil
+	}
+	if err := l.unfetched[name]; err != nil && !again {
+		return false, err
 	}
 	err = l.loadOne(ctx, name, l.overrides[name], again)
 	return l.sourceOf(name) != before, err

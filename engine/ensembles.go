@@ -15,7 +15,7 @@ import (
 // Step implements ensemble.Server.
 func (l *loader) Step(name, model string) (id string, others []string) {
 	own, others := l.candidates(name, model)
-	id = pick(own, others, func(id string) bool { return l.Serves(id) || l.Config(id) != nil })
+	id = pick(own, others, func(id string) bool { return l.Serves(id) || l.unfetched[id] != nil || l.Config(id) != nil })
 	if id == own {
 		return id, nil
 	}

@@ -36,7 +36,7 @@ func (s *Server) fetch(ctx context.Context, names []string, overrides map[string
 	}
 	failed = map[string]error{}
 	known := map[string]bool{}
-	l := &loader{s, overrides}
+	l := &loader{Server: s, overrides: overrides}
 	for wanted := names; len(wanted) > 0; {
 		var mu sync.Mutex
 		var group errgroup.Group

@@ -99,6 +99,32 @@ func TestRemote(t *testing.T) {
 	}
 }
 
+// The load of an ensemble says which of its models could not be fetched, whether an older one serves or none.
+func TestRemotePartThatCannotBeFetched(t *testing.T) {
+	t.Parallel()
+	e := &elsewhere{t: t, root: t.TempDir(), fails: map[string]error{"q": errors.New("cannot list s3://bucket: access denied")}, configs: map[string]string{
+		"p": part, "q": part, "both": crossed(8, "p", "q"),
+	}}
+	s := server(t, &enginetest.Backend{}, engine.Options{Repositories: []string{e.root}, Explicit: true, Remote: e, LoadThreads: 2})
+	const why = "failed to load 'q', cannot list s3://bucket: access denied"
+	err := s.Load(t.Context(), "both", engine.Override{})
+	if want := "load failed for model 'both': ensemble 'both' depends on 'q' which has no loaded version. Model 'q' loading failed with error: " + why; err == nil || strings.TrimSpace(err.Error()) != want {
+		t.Errorf("no older model: got %v, want %s", err, want)
+	}
+	broken := e.fails
+	e.fails = nil
+	if err := s.Load(t.Context(), "both", engine.Override{}); err != nil {
+		t.Fatal(err)
+	}
+	e.fails = broken
+	if err := s.Load(t.Context(), "both", engine.Override{}); fault.CodeOf(err) != fault.Unavailable || err.Error() != why {
+		t.Errorf("an older model serves: got %v, want %s", err, why)
+	}
+	if err := s.ModelReady("both", 0); err != nil {
+		t.Error(err)
+	}
+}
+
 func names(index []api.IndexEntry) (out []string) {
 	for _, e := range index {
 		if !slices.Contains(out, e.Name) {

@@ -187,7 +187,7 @@ func (s *Server) LoadAll(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	failed := s.loadAll(ctx, names, nil)
+	failed, _ := s.loadAll(ctx, names, nil)
 	for _, name := range slices.Sorted(maps.Keys(failed)) {
 		if ctx.Err() == nil {
 			s.options.Log.Error("cannot load model", "model", name, "error", failed[name])
