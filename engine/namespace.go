@@ -4,6 +4,7 @@ import (
 	"errors"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"tuner/engine/api"
 	"tuner/engine/fault"
@@ -149,7 +150,7 @@ func pick(own string, others []string, isThere func(id string) bool) string {
 }
 
 // list returns the identities of all models in the repositories, in order. Without namespaces a
-// model in several of them is listed as many times.
+// model in several of them is listed as many times. A folder is left out whose name no answer can have.
 func (s *Server) list() ([]string, error) {
 	var all []string
 	for _, root := range s.repositories() {
@@ -158,7 +159,12 @@ func (s *Server) list() ([]string, error) {
 			return nil, err
 		}
 		for _, name := range names {
-			all = append(all, s.identity(root, name))
+			id := s.identity(root, name)
+			if utf8.ValidString(name) {
+				all = append(all, id)
+			} else if _, said := s.unreadable.LoadOrStore(id, true); !said {
+				s.options.Log.Warn("folder ignored, since its name is not UTF-8", "repository", root, "folder", name)
+			}
 		}
 	}
 	slices.Sort(all)

@@ -1,10 +1,12 @@
 package engine_test
 
 import (
+	"bytes"
 	"errors"
 	"log/slog"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -117,6 +119,40 @@ func TestPollMode(t *testing.T) {
 		if fault.CodeOf(err) != fault.Unavailable || err.Error() != "explicit model load / unload is not allowed if polling is enabled" {
 			t.Errorf("model control: got %v", err)
 		}
+	}
+}
+
+// A folder whose name is not UTF-8 is no model, and the log says so once. No list can have its name.
+func TestNamesThatAreNotUTF8(t *testing.T) {
+	t.Parallel()
+	root := t.TempDir()
+	enginetest.WriteModel(t, root, "good", "")
+	const bad = "caf\xe9"
+	if err := os.Mkdir(filepath.Join(root, bad), 0o755); err != nil {
+		t.Skip("the file system has no such names:", err)
+	}
+	enginetest.WriteModel(t, root, bad, "")
+	var log bytes.Buffer
+	s, err := engine.Open(t.Context(), engine.Options{Repositories: []string{root}, Explicit: true, LoadModels: []string{"*"}, ExitOnError: true,
+		Backend: &enginetest.Backend{}, Log: slog.New(slog.NewTextHandler(&log, nil))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	for _, onlyReady := range []bool{false, true} {
+		index, err := s.Index(onlyReady)
+		if names := names(index); err != nil || !cmp.Equal(names, []string{"good"}) {
+			t.Errorf("index: %q, %v", names, err)
+		}
+	}
+	if err := s.Load(t.Context(), bad, engine.Override{}); err == nil {
+		t.Error("it was loaded by a request")
+	}
+	if n := len(s.Metrics()); n != 1 {
+		t.Errorf("metrics of %d models, want 1", n)
+	}
+	if n := strings.Count(log.String(), "its name is not UTF-8"); n != 1 || !strings.Contains(log.String(), `folder="caf\xe9"`) {
+		t.Errorf("%d warnings, want 1:\n%s", n, log.String())
 	}
 }
 

@@ -73,6 +73,8 @@ type Server struct {
 	cache    *served.Cache // nil: none
 	roots    atomic.Pointer[repository.Roots]
 	register sync.Mutex // held while roots are exchanged
+	// identities of folders that were ignored because of their names: the log says so once
+	unreadable sync.Map
 
 	mu        sync.RWMutex
 	entries   map[string]*entry

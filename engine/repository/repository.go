@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"tuner/engine/fault"
 	"tuner/model/modelconfig"
@@ -281,9 +282,9 @@ func List(roots []string) ([]string, error) {
 	return all, nil
 }
 
-// CheckName refuses names that are not folders of a repository.
+// CheckName refuses names that are not folders of a repository. Answers and metrics are UTF-8.
 func CheckName(name string) error {
-	if strings.TrimSpace(name) == "" || strings.Contains(name, "..") || strings.ContainsAny(name, `/\`+"\x00") || strings.HasPrefix(name, ".") {
+	if !utf8.ValidString(name) || strings.TrimSpace(name) == "" || strings.Contains(name, "..") || strings.ContainsAny(name, `/\`+"\x00") || strings.HasPrefix(name, ".") {
 		return fmt.Errorf("model name %q is not the name of a folder in a model repository", name)
 	}
 	return nil
