@@ -65,8 +65,9 @@ type repository struct {
 
 // model has the objects that a folder of the repository holds.
 type model struct {
-	mu    sync.Mutex // held while the folder changes
-	files map[string]objects.Object
+	mu      sync.Mutex // held while the folder changes
+	files   map[string]objects.Object
+	fetched time.Time // when the folder was last brought up to date
 }
 
 // Open connects to the stores, and makes folders for the repositories that lie there. It returns the
@@ -176,7 +177,7 @@ func (r *repository) names(ctx context.Context) error {
 		return nil
 	}
 	defer func() { r.looked = time.Now() }() // also a store that fails is not asked again at once
-	found := map[string]bool{}
+	found, begin := map[string]bool{}, time.Now()
 	err := r.list(ctx, "", false, func(path string, o objects.Object) error {
 		if name, isFolder := strings.CutSuffix(path, "/"); isFolder {
 			found[name] = true
@@ -191,11 +192,12 @@ func (r *repository) names(ctx context.Context) error {
 			return fmt.Errorf("cannot make a folder for model %q: %w", name, err)
 		}
 	}
-	return r.keep(found)
+	return r.keep(found, begin)
 }
 
-// keep removes the folders of all other models.
-func (r *repository) keep(found map[string]bool) error {
+// keep removes the folders of all other models, except those that were fetched since the list began: it
+// may not have them yet.
+func (r *repository) keep(found map[string]bool, begin time.Time) error {
 	entries, err := os.ReadDir(r.dir)
 	if err != nil {
 		return fmt.Errorf("cannot read the folder for models of %s: %w", r.at, err)
@@ -206,8 +208,10 @@ func (r *repository) keep(found map[string]bool) error {
 		}
 		m := r.model(e.Name())
 		m.mu.Lock()
-		m.files = nil
-		err = errors.Join(err, os.RemoveAll(filepath.Join(r.dir, e.Name())))
+		if m.fetched.Before(begin) {
+			m.files = nil
+			err = errors.Join(err, os.RemoveAll(filepath.Join(r.dir, e.Name())))
+		}
 		m.mu.Unlock()
 	}
 	return err
@@ -270,7 +274,7 @@ func (r *repository) owner(key string) string {
 
 func (r *repository) fetchAll(ctx context.Context) error {
 	models := map[string]map[string]objects.Object{}
-	found := map[string]bool{}
+	found, begin := map[string]bool{}, time.Now()
 	err := r.list(ctx, "", true, func(path string, o objects.Object) error {
 		name, file, isBelow := strings.Cut(path, "/")
 		if !isBelow {
@@ -297,7 +301,7 @@ func (r *repository) fetchAll(ctx context.Context) error {
 		})
 	}
 	_ = group.Wait() // the errors are in the log
-	return r.keep(found)
+	return r.keep(found, begin)
 }
 
 // fetch brings one model's folder up to date.

@@ -14,6 +14,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -328,6 +329,53 @@ func TestNames(t *testing.T) {
 	}
 	if err := all.Fetch(t.Context(), "missing"); err != nil {
 		t.Errorf("a model that is not there: %v", err)
+	}
+}
+
+// A model that comes, and is fetched, while the names are listed keeps its folder, although the list does not
+// have it. The next list without it takes it away.
+func TestFetchedDuringAList(t *testing.T) {
+	t.Parallel()
+	all, r, b := newMirror(t, map[string]string{"repo/a/1/model.onnx": "1"})
+	during := func(when string, fetch func()) {
+		t.Helper()
+		r.looked = time.Time{}
+		r.store = listing{b, fetch}
+		all.Names(t.Context())
+		r.store = b
+		if d := cmp.Diff(map[string]string{"a/": "", "new/1/model.onnx": "2"}, tree(t, r.dir)); d != "" {
+			t.Errorf("%s (-want +got):\n%s", when, d)
+		}
+	}
+	fetch := func() {
+		one := &repository{at: r.at, store: &bucket{content: map[string]string{"repo/new/1/model.onnx": "2"}}, dir: r.dir, staging: r.staging,
+			slots: r.slots, room: r.room, log: r.log, models: r.models}
+		if err := one.fetch(t.Context(), "new"); err != nil {
+			t.Error(err)
+		}
+	}
+	during("new", fetch)
+	during("fetched again, unchanged", fetch)
+	r.looked = time.Time{}
+	if all.Names(t.Context()); !cmp.Equal(map[string]string{"a/": ""}, tree(t, r.dir)) {
+		t.Errorf("a model that no list has: %v", tree(t, r.dir))
+	}
+}
+
+// listing is a store in which something happens after a list.
+type listing struct {
+	objects.Store
+	after func()
+}
+
+func (l listing) List(ctx context.Context, prefix string, flat bool) iter.Seq2[objects.Object, error] {
+	return func(yield func(objects.Object, error) bool) {
+		for o, err := range l.Store.List(ctx, prefix, flat) {
+			if !yield(o, err) {
+				return
+			}
+		}
+		l.after()
 	}
 }
 

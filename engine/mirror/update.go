@@ -31,8 +31,12 @@ func (r *repository) update(ctx context.Context, name string, files map[string]o
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	changed, bytes, err := m.compare(files)
-	if err != nil || changed == nil {
+	if err != nil {
 		return err
+	}
+	if changed == nil {
+		m.fetched = time.Now()
+		return nil
 	}
 	begin := time.Now()
 	if free, err := r.room(r.staging); err == nil && bytes > free-free/spared {
@@ -50,7 +54,7 @@ func (r *repository) update(ctx context.Context, name string, files map[string]o
 	if err := exchange(stage, dir); err != nil {
 		return fmt.Errorf("cannot replace the folder of model %q: %w", name, err)
 	}
-	m.files = files
+	m.files, m.fetched = files, time.Now()
 	r.log.Info("fetched model", "model", name, "repository", r.at.String(), "files", len(files), "changed", len(changed), "bytes", bytes, "duration", time.Since(begin))
 	return nil
 }
