@@ -13,7 +13,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"tuner/engine"
+	"tuner/engine/budget"
 	"tuner/engine/enginetest"
+	requests "tuner/engine/request"
 	"tuner/engine/scheduler"
 	"tuner/engine/sequence"
 	"tuner/engine/statistics"
@@ -108,6 +110,50 @@ func TestSequencesAreCounted(t *testing.T) {
 			t.Errorf("%d inferences and %d pending requests, want 3 and none", figures.Statistics.InferenceCount, figures.Pending)
 		}
 	})
+}
+
+// A request that is refused after its execution leaves the state of its sequence as it was, so that it may
+// come again: its client has no place for the answer, or holds too much memory.
+func TestRefusedRequestKeepsItsState(t *testing.T) {
+	t.Parallel()
+	one := func(name string) modelconfig.Tensor {
+		return modelconfig.Tensor{Name: name, DataType: configpb.DataType_TYPE_INT32, Dims: []int64{-1, 1}}
+	}
+	// the next state is X, and Y is the state
+	b := &enginetest.Backend{IO: modelconfig.ModelIO{Inputs: []modelconfig.Tensor{one("X"), one("OLD")}, Outputs: []modelconfig.Tensor{one("NEW"), one("Y")}}}
+	s, _ := open(t, b, `max_batch_size: 2 input { name: "X" data_type: TYPE_INT32 dims: [ 1 ] } output { name: "Y" data_type: TYPE_INT32 dims: [ 1 ] }
+		instance_group { count: 1 kind: KIND_CPU }
+		sequence_batching { state { input_name: "OLD" output_name: "NEW" data_type: TYPE_INT32 dims: [ 1 ] } }`)
+	send := func(x string, r engine.Request) (string, error) {
+		r.Model, r.Sequence = "m", sequence.ID{Number: 1}
+		r.Inputs = []engine.Tensor{{Name: "X", DataType: configpb.DataType_TYPE_INT32, Shape: []int64{1, 1}, Data: []byte(x)}}
+		response, err := s.Infer(t.Context(), &r)
+		if err != nil {
+			return "", err
+		}
+		defer response.Release()
+		return string(response.Outputs[0].Data), nil
+	}
+	if y, err := send("one ", engine.Request{Start: true}); err != nil || y != "\x00\x00\x00\x00" {
+		t.Fatalf("got %q, %v", y, err)
+	}
+	full := budget.New(100)
+	account := full.Open(func() {})
+	account.Force(50) // as much as stays free
+	for what, r := range map[string]engine.Request{
+		"no place":        {Rooms: []requests.Room{{Output: "Y", Bytes: 1}}},
+		"too much memory": {Memory: account},
+	} {
+		if y, err := send("lost", r); err == nil {
+			t.Errorf("%s: got %q, want an error", what, y)
+		}
+	}
+	if y, err := send("two ", engine.Request{}); err != nil || y != "one " {
+		t.Errorf("after refused requests: the state is %q, %v; want that of the last answer", y, err)
+	}
+	if n := full.Used(); n != 50 {
+		t.Errorf("%d bytes are charged, want 50", n)
+	}
 }
 
 // A reload with another max_batch_size changes the slots, so it ends the open sequences, and as many others

@@ -25,6 +25,9 @@ type executor struct {
 	// An item whose row is vacant is that of another row, and has no answer.
 	slots *state.Slots
 	rows  []state.Row
+	// the states of a row, without the batch dimension, and what cuts them out of the batch's
+	states    []request.Tensor
+	stateCuts []request.Slicer
 }
 
 // isVacant reports whether item k of the batch stands in for a request that is not there.
@@ -45,11 +48,9 @@ func (e *executor) Execute(items []scheduler.Item[*job]) {
 	m := items[0].Value.model
 	if err == nil {
 		memory := NewShared(result.Free) // our reference, until all responses are made
-		if e.slots != nil {
-			err = e.keepStates(m, result.Outputs)
-		}
-		if err == nil {
-			err = e.respond(items, result, rows, memory)
+		err = e.respond(items, result, rows, memory)
+		if err == nil && e.slots != nil {
+			err = e.keepStates(items, result.Outputs)
 		}
 		memory.Release()
 	}
@@ -123,6 +124,8 @@ func (e *executor) forget() {
 	if e.slots != nil {
 		clear(e.batch.Inputs) // the lists of added inputs are the slots'
 		e.batch.Inputs = e.batch.Inputs[:0]
+		clear(e.states)
+		clear(e.stateCuts)
 	}
 }
 
@@ -135,7 +138,7 @@ func (e *executor) fail(items []scheduler.Item[*job], err error, end time.Time) 
 		if e.isVacant(k) {
 			continue
 		}
-		it.Value.err = known
+		it.Value.withdraw(known)
 		it.Value.model.Stats.Failed(statistics.FailureBackend, end.Sub(it.Value.started))
 	}
 }

@@ -164,9 +164,11 @@ func (j *job) classify() {
 	}
 }
 
-// withdraw releases the response of a request that has failed after all. Nobody may see it any more.
+// withdraw fails a request. It releases the response if there is one already. Nobody may see it any more.
 func (j *job) withdraw(err error) {
-	j.response.Release()
+	if j.response != nil {
+		j.response.Release()
+	}
 	j.response, j.err = nil, err
 }
 

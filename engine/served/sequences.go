@@ -121,26 +121,36 @@ func (e *executor) addInputs() {
 	}
 }
 
-// keepStates stores the states among the outputs in the slots of their rows.
-func (e *executor) keepStates(m *Model, outputs []request.Tensor) error {
-	for k, name := range e.slots.Outputs() {
+// keepStates stores the states among the outputs in the slots of their rows. The sequence of a request that
+// is refused stays where it was: the client may send the request again.
+func (e *executor) keepStates(items []scheduler.Item[*job], outputs []request.Tensor) error {
+	batched := items[0].Value.model.Signature.MaxBatch > 0
+	e.stateCuts, e.states = e.stateCuts[:0], e.states[:0]
+	for _, name := range e.slots.Outputs() {
 		out := &outputs[slices.Index(e.batch.Outputs, name)]
-		cut, err := request.NewSlicer(out, len(e.rows), m.Signature.MaxBatch > 0)
+		cut, err := request.NewSlicer(out, len(e.rows), batched)
 		if err != nil {
 			return err
 		}
-		shape := out.Shape
-		if m.Signature.MaxBatch > 0 {
-			shape = shape[1:]
+		row := request.Tensor{Shape: out.Shape}
+		if batched {
+			row.Shape = row.Shape[1:]
 		}
-		for i := range e.rows {
-			data, err := cut.Next(1)
-			if err == nil {
-				err = e.slots.Update(e.rows[i], k, shape, data)
-			}
-			if err != nil {
+		e.stateCuts, e.states = append(e.stateCuts, cut), append(e.states, row)
+	}
+	for i := range e.rows {
+		var err error
+		for k := range e.states {
+			if e.states[k].Data, err = e.stateCuts[k].Next(1); err != nil {
 				return err
 			}
+		}
+		j := items[i].Value
+		if e.rows[i].Vacant || j.err != nil {
+			continue
+		}
+		if err := e.slots.Update(e.rows[i], e.states); err != nil {
+			j.withdraw(err)
 		}
 	}
 	return nil

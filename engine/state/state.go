@@ -12,6 +12,7 @@ import (
 	"slices"
 
 	"tuner/engine/fault"
+	"tuner/engine/request"
 	"tuner/engine/sequence"
 	"tuner/model/modelconfig"
 	"tuner/model/modelconfig/configpb"
@@ -322,15 +323,19 @@ func (s *Slots) set(slot, k int, shape []int64, data []byte) {
 	v.data = append(v.data[:0], data...)
 }
 
-// Update stores state k of a row, as the model has computed it. The shape is without the batch
-// dimension.
-func (s *Slots) Update(r Row, k int, shape []int64, data []byte) error {
+// Update stores the states of a row, as the model has computed them: all, or none with an error. Shapes are
+// without the batch dimension.
+func (s *Slots) Update(r Row, states []request.Tensor) error {
 	if r.Vacant {
 		return nil
 	}
-	if len(data) > s.spec.most && len(data) > len(s.spec.states[k].initial.data) {
-		return fault.Errorf(fault.Unavailable, "state '%s' has grown to %d bytes, and the slots of this model have %d each", s.spec.states[k].output, len(data), s.spec.most)
+	for k := range states {
+		if n := len(states[k].Data); n > s.spec.most && n > len(s.spec.states[k].initial.data) {
+			return fault.Errorf(fault.Unavailable, "state '%s' has grown to %d bytes, and the slots of this model have %d each", s.spec.states[k].output, n, s.spec.most)
+		}
 	}
-	s.set(r.Slot, k, shape, data)
+	for k := range states {
+		s.set(r.Slot, k, states[k].Shape, states[k].Data)
+	}
 	return nil
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"tuner/engine/request"
 	"tuner/engine/sequence"
 	"tuner/engine/state"
 	"tuner/model/modelconfig"
@@ -128,7 +129,7 @@ func TestStates(t *testing.T) {
 	first := []state.Row{{Slot: 0, ID: id(1), Start: true}, {Slot: 1, Vacant: true}, {Slot: 2, ID: id(2), Start: true}}
 	expect("at the start", first, [][]byte{seven, seven, seven}, [][]byte{two, two, two}, 1, 2)
 	for i, r := range first {
-		if err := errors.Join(s.Update(r, 0, []int64{1}, []byte{byte(i), 9, 9, 9}), s.Update(r, 1, []int64{2, 2}, []byte{byte(i), 1, 2, 3})); err != nil {
+		if err := s.Update(r, []request.Tensor{{Shape: []int64{1}, Data: []byte{byte(i), 9, 9, 9}}, {Shape: []int64{2, 2}, Data: []byte{byte(i), 1, 2, 3}}}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -137,19 +138,24 @@ func TestStates(t *testing.T) {
 	expect("at the next start", []state.Row{{Slot: 2, ID: id(5), Start: true}}, [][]byte{seven}, [][]byte{two}, 1, 2)
 }
 
-// States of any size have their part of 1 GiB, and keep the last value that fits.
+// States of any size have their part of 1 GiB, and keep the last value that fits. Where one does not, the
+// others stay too.
 func TestStatesAreBounded(t *testing.T) {
 	t.Parallel()
-	s := newSpec(t, 1<<28, `sequence_batching { state { input_name: "a" output_name: "a2" data_type: TYPE_UINT8 dims: [ -1 ] } }`).NewSlots(1)
-	row := state.Row{Start: true}
-	s.Inputs([]state.Row{row})
-	if err := s.Update(row, 0, []int64{4}, []byte("four")); err != nil { // 2^30 / 2^28
+	s := newSpec(t, 1<<28, `sequence_batching { state { input_name: "n" output_name: "n2" data_type: TYPE_UINT8 dims: [ 1 ] }
+		state { input_name: "a" output_name: "a2" data_type: TYPE_UINT8 dims: [ -1 ] } }`).NewSlots(1)
+	update := func(n byte, data string) error {
+		return s.Update(state.Row{}, []request.Tensor{{Shape: []int64{1}, Data: []byte{n}}, {Shape: []int64{int64(len(data))}, Data: []byte(data)}})
+	}
+	s.Inputs([]state.Row{{Start: true}})
+	if err := update(1, "four"); err != nil { // 2^30 / 2^28
 		t.Error(err)
 	}
-	if err := s.Update(row, 0, []int64{5}, []byte("fives")); err == nil || !strings.Contains(err.Error(), "state 'a2' has grown to 5 bytes") {
+	if err := update(2, "fives"); err == nil || !strings.Contains(err.Error(), "state 'a2' has grown to 5 bytes") {
 		t.Errorf("a state of five bytes: %v", err)
 	}
-	check(t, "the state", "four", string(s.Inputs([]state.Row{{}})[0].Parts[0]))
+	left := s.Inputs([]state.Row{{}})
+	check(t, "the states", "\x01four", string(left[0].Parts[0])+string(left[1].Parts[0]))
 }
 
 func TestBadStates(t *testing.T) {

@@ -162,7 +162,7 @@ var allowed = map[string][]string{
 	"engine/warmup":              {"engine/fault", "engine/ragged", "engine/request", "engine/session", "engine/state", "engine/statistics", "model/modelconfig"},
 	"engine/session":             {"engine/request", "engine/trace", "model/modelconfig"},
 	"engine/batching":            {"engine/request", "engine/scheduler", "model/modelconfig"},
-	"engine/state":               {"engine/fault", "engine/sequence", "model/modelconfig"},
+	"engine/state":               {"engine/fault", "engine/request", "engine/sequence", "model/modelconfig"},
 	"engine/statistics":          {"engine/api"},                                                                                // counters: it knows no model
 	"engine/rest/generate":       {"engine/api", "engine/fault", "engine/request", "engine/rest/document", "model/modelconfig"}, // it knows no HTTP
 	"engine/sagemaker":           {"engine", "engine/api", "engine/fault", "engine/rest", "engine/rest/document"},               // what a path means, and its models: it knows no listener
