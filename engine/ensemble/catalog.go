@@ -221,7 +221,13 @@ func (l *loading) Load(ctx context.Context, name string) error {
 		return l.Refuse(name, refused.Why)
 	}
 	if err == nil {
-		l.catalog.loaded(name, l.partsOf(name), asked)
+		parts := l.partsOf(name)
+		l.catalog.loaded(name, parts, asked)
+		for _, step := range parts.steps {
+			if !l.server.Serves(step) { // unloaded before the catalog knew of this ensemble
+				l.catalog.isolate(step, l.server)
+			}
+		}
 	}
 	if changed {
 		l.mu.Lock()

@@ -195,6 +195,8 @@ type library struct {
 	steps  map[string][]string
 	broken map[string]error
 
+	after func(name string) // called after each load; nil: nothing
+
 	mu     sync.Mutex
 	loaded []string
 }
@@ -233,8 +235,11 @@ func (l *library) Load(_ context.Context, name string, _, _ bool) (changed bool,
 		return false, err
 	}
 	l.mu.Lock()
-	defer l.mu.Unlock()
 	l.loaded = append(l.loaded, name)
+	l.mu.Unlock()
+	if l.after != nil {
+		l.after(name)
+	}
 	return true, nil
 }
 
@@ -280,6 +285,26 @@ func TestLoad(t *testing.T) {
 	before("p", "e")
 	before("q", "e")
 	before("e", "outer")
+}
+
+// A model that is unloaded when its ensemble has just been loaded takes the ensemble along, although the
+// catalog does not know yet that the two belong together.
+func TestUnloadDuringALoad(t *testing.T) {
+	t.Parallel()
+	var c ensemble.Catalog
+	l := &library{steps: map[string][]string{"p": nil, "q": nil, "e": {"p", "q"}, "other": {"p"}}}
+	l.after = func(name string) {
+		if name == "e" {
+			l.Drop("q")
+			c.Unloaded("q", l)
+		}
+	}
+	if failed := c.Load(t.Context(), ensemble.Request{Names: []string{"e", "other"}}, 1, l); len(failed) > 0 {
+		t.Fatal(failed)
+	}
+	if slices.Sort(l.loaded); !slices.Equal(l.loaded, []string{"other", "p"}) {
+		t.Errorf("%q serve, want all but the model and its ensemble", l.loaded)
+	}
 }
 
 // A change loads each ensemble above it once, after all that it consists of, however many ways lead to it.
