@@ -35,7 +35,7 @@ type Options struct {
 	Models   []Subject     // models under load; each has the statistics of its own windows
 	Metrics  string        // URL of the server's metrics page, for its GPUs
 	PID      int           // process of the server on this machine; its children count with it
-	Remote   bool          // the server runs on another machine
+	Remote   bool          // the server runs on another machine: this machine's energy is not its own
 	GPUs     bool          // read this machine's GPUs; ignored if there is a metrics page
 	Interval time.Duration // time between samples of GPUs, memory and clock; default 250 ms
 	Timeout  time.Duration // limit for reading the statistics, and the metrics page; default 10 s
@@ -81,8 +81,9 @@ type Reading struct {
 	Memory int64
 	GPUs   []measure.GPUWindow // figures of each since the previous reading
 
-	// told is true if the CPU time of the server on this machine is known. Then the rest is
-	// foreign.
+	// told is true if the CPU time of the server's process is known. Then the rest is foreign. A
+	// server that seems to be on another machine may use this one's processors, as a container behind
+	// a bridge does. So no address makes the rest foreign.
 	told bool
 }
 
@@ -170,7 +171,7 @@ func (m *Meter) Problem() error {
 // return its statistics: with an *OverdueError after the timeout, or with the cause of the
 // context's end.
 func (m *Meter) Read(ctx context.Context) (Reading, error) {
-	r := Reading{At: time.Now(), Client: OwnCPU(), told: m.options.Remote}
+	r := Reading{At: time.Now(), Client: OwnCPU()}
 	r.Machine = m.allowed.Snapshot()
 	// zero if the system has no such counter
 	r.Own, _ = hostinfo.TreesCPU(append([]int{os.Getpid()}, m.pids...)...)
