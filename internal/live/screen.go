@@ -30,7 +30,11 @@ type Screen struct {
 	done     chan struct{}
 	watchers sync.WaitGroup
 
-	mu       sync.Mutex
+	// pen is held while the terminal is written to. A terminal may take nothing for long (Ctrl-S, a
+	// connection that hangs). So nobody waits for pen with mu held; pen comes first.
+	pen sync.Mutex
+
+	mu       sync.Mutex // of what follows
 	isShown  bool
 	frame    Frame
 	messages strings.Builder // of others, while frames are shown
@@ -48,18 +52,31 @@ func NewScreen(out, in *os.File, look Look) *Screen {
 
 // Write prints a message, or keeps it while frames are shown.
 func (s *Screen) Write(text []byte) (int, error) {
+	if s.keep(text) {
+		return len(text), nil
+	}
+	s.pen.Lock()
+	defer s.pen.Unlock()
+	if s.keep(text) { // frames are shown since
+		return len(text), nil
+	}
+	_, err := s.out.Write(s.spell(text))
+	return len(text), err
+}
+
+// keep keeps a message while frames are shown. It returns false if none are.
+func (s *Screen) keep(text []byte) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !s.isShown {
-		_, err := s.out.Write(s.spell(text))
-		return len(text), err
+		return false
 	}
 	s.messages.Write(text)
 	if last := strings.TrimSpace(string(text)); last != "" {
 		s.frame.Note = last[strings.LastIndexByte(last, '\n')+1:]
 		s.wake()
 	}
-	return len(text), nil
+	return true
 }
 
 // Show begins to show a frame. It fails where the terminal's mode cannot be changed.
@@ -67,11 +84,24 @@ func (s *Screen) Show(f Frame) error {
 	if s == nil {
 		return nil
 	}
+	s.pen.Lock()
+	defer s.pen.Unlock()
+	if err := s.begin(f); err != nil {
+		return fmt.Errorf("cannot watch the terminal: %w", err)
+	}
+	io.WriteString(s.out, enterScreen)
+	s.watchers.Go(s.draw)
+	s.watchers.Go(s.readKeys)
+	return nil
+}
+
+// begin puts the terminal into the mode of keys. From then on, messages are kept.
+func (s *Screen) begin(f Frame) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	mode, err := keyMode(s.in)
 	if err != nil {
-		return fmt.Errorf("cannot watch the terminal: %w", err)
+		return err
 	}
 	s.mode, s.frame, s.isShown, s.lines = mode, f, true, nil
 	s.changed, s.done = make(chan struct{}, 1), make(chan struct{})
@@ -79,11 +109,8 @@ func (s *Screen) Show(f Frame) error {
 	if err := mode.enter(); err != nil {
 		s.guard.stop()
 		s.isShown = false
-		return fmt.Errorf("cannot watch the terminal: %w", err)
+		return err
 	}
-	io.WriteString(s.out, enterScreen)
-	s.watchers.Go(s.draw)
-	s.watchers.Go(s.readKeys)
 	return nil
 }
 
@@ -102,39 +129,60 @@ func (s *Screen) Update(change func(*Frame)) {
 
 // Close gives the terminal back. The last frame without its keys, and the messages of others, then
 // stand on the ordinary screen.
-func (s *Screen) Close() { s.leave(true) }
-
-// Leave gives the terminal back, for a process that ends at once.
-func (s *Screen) Leave() { s.leave(false) }
-
-func (s *Screen) leave(waits bool) {
-	if s == nil {
-		return
-	}
-	s.mu.Lock()
-	wasShown := s.isShown
-	s.isShown = false
-	if wasShown {
-		close(s.done)
-		s.mode.leave()
-		io.WriteString(s.out, leaveScreen)
-		s.guard.stop()
-		s.last()
-	}
-	s.mu.Unlock()
-	if wasShown && waits {
+func (s *Screen) Close() {
+	if s != nil && s.leave() {
 		s.watchers.Wait()
 	}
 }
 
-// last prints what stays. The caller holds the lock.
-func (s *Screen) last() {
-	s.frame.Keys, s.frame.Note = nil, ""
-	for _, line := range s.texts(s.terminalSize()) {
-		fmt.Fprintln(s.out, line)
+// leaveWait is the longest wait of a process that ends at once for a terminal that takes nothing.
+const leaveWait = time.Second
+
+// Leave gives the terminal back, for a process that ends at once. If the terminal takes nothing, it
+// is left to the guard.
+func (s *Screen) Leave() {
+	if s == nil {
+		return
 	}
-	s.out.Write(s.spell([]byte(s.messages.String())))
+	left := make(chan struct{})
+	go func() { s.leave(); close(left) }()
+	select {
+	case <-left:
+	case <-time.After(leaveWait):
+	}
+}
+
+// leave returns whether the screen was shown until now.
+func (s *Screen) leave() bool {
+	s.pen.Lock()
+	defer s.pen.Unlock()
+	last, wasShown := s.end()
+	if wasShown {
+		io.WriteString(s.out, leaveScreen)
+		s.guard.stop()
+		io.WriteString(s.out, last)
+	}
+	return wasShown
+}
+
+// end restores the terminal's mode. It returns the text that stays.
+func (s *Screen) end() (last string, wasShown bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.isShown {
+		return "", false
+	}
+	s.isShown = false
+	close(s.done)
+	s.mode.leave()
+	s.frame.Keys, s.frame.Note = nil, ""
+	var b strings.Builder
+	for _, line := range s.texts(s.terminalSize()) {
+		fmt.Fprintln(&b, line)
+	}
+	b.Write(s.spell([]byte(s.messages.String())))
 	s.messages.Reset()
+	return b.String(), true
 }
 
 // The terminal's commands (ECMA-48, and xterm's second screen).
@@ -190,11 +238,16 @@ func (s *Screen) draw() {
 
 // again enters the screen a second time.
 func (s *Screen) again() {
+	s.pen.Lock()
+	defer s.pen.Unlock()
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.isShown {
+	isShown := s.isShown
+	if isShown {
 		s.lines = nil
 		_ = s.mode.enter() // as before
+	}
+	s.mu.Unlock()
+	if isShown {
 		io.WriteString(s.out, enterScreen)
 	}
 }
@@ -209,20 +262,28 @@ func (s *Screen) spell(text []byte) []byte {
 
 // redraw writes the lines that differ from those on the terminal.
 func (s *Screen) redraw() {
+	s.pen.Lock()
+	defer s.pen.Unlock()
+	if text := s.news(); text != "" {
+		io.WriteString(s.out, text) // a terminal that is gone has nobody to tell
+	}
+}
+
+// news returns the commands that draw what is new.
+func (s *Screen) news() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !s.isShown {
-		return
+		return ""
 	}
 	size := s.terminalSize()
 	lines := s.texts(size)
 	if size != s.size {
 		s.lines = nil
 	}
-	if text := changes(s.lines, lines); text != "" {
-		io.WriteString(s.out, text) // a terminal that is gone has nobody to tell
-	}
+	text := changes(s.lines, lines)
 	s.lines, s.size = lines, size
+	return text
 }
 
 // changes returns the commands that turn lines on a terminal into others. Without lines before, it
