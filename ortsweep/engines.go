@@ -261,7 +261,7 @@ func (e *Engines) job(t race.Trial, file profile.File) (runner.Job, error) {
 		Pool: t.Candidate.ArtifactKey(), Repository: variant.Dir, Library: e.setup.Library(t.Candidate), Model: variant.Model, Config: string(text),
 		Instances: sessions, MaxBatch: int(config.GetMaxBatchSize()), Requests: e.requests,
 		AnswerSize: modelconfig.AnswerSize(config, e.setup.Sweep.Batch),
-		Load:       measure.Load{Concurrency: clients, BatchSize: e.setup.Sweep.Batch}, Windows: 1, Window: t.Window,
+		Load:       measure.Load{Concurrency: clients, BatchSize: e.setup.Sweep.Batch}, Windows: 1, Window: t.Window, MayBeEmpty: true,
 	}, nil
 }
 

@@ -242,13 +242,17 @@ func TestModelFiles(t *testing.T) {
 	}
 }
 
-// slowEngine completes no request in its first two windows.
+// slowEngine completes no request in its first two windows. For a runner that is a failure, unless the
+// job allows it (runner: TestEmptyTurns).
 type slowEngine struct{ fakeEngine }
 
 func (s *slowEngine) Measure(ctx context.Context, job runner.Job) (measure.Measurement, error) {
 	m, err := s.fakeEngine.Measure(ctx, job)
 	if len(s.jobs) <= 2 {
 		m = measure.Measurement{Windows: []measure.Window{{Duration: job.Window}}}
+		if !job.MayBeEmpty {
+			m = measure.Measurement{Failure: &measure.Failure{Stage: measure.StageHang, Reason: "no request was answered"}}
+		}
 	}
 	return m, err
 }

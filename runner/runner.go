@@ -91,6 +91,9 @@ type Job struct {
 	// the windows take turns with windows of other engines: they are short, and settle only where
 	// the sessions are new (type Turns)
 	Turn bool
+	// Windows in which nothing was answered are no failure of a closed loop: the caller has, or takes,
+	// others.
+	MayBeEmpty bool
 	// Largest are the requests of a footprint: a fresh process executes one on every instance
 	// before the load. Without Largest there is no footprint. Service jobs and servers with an
 	// unknown process have none either.

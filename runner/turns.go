@@ -33,7 +33,7 @@ type Turns struct {
 }
 
 // Take returns the measurement of each seat, with the windows in order of time. It blocks until all
-// turns are over, or until the context ends.
+// turns are over, or until the context ends. A turn may have no answer, if another one of its seat has.
 func (t Turns) Take(ctx context.Context, seats []Seat) ([]measure.Measurement, error) {
 	taken := make([]measure.Measurement, len(seats))
 	for round := range t.Rounds {
@@ -47,6 +47,7 @@ func (t Turns) Take(ctx context.Context, seats []Seat) ([]measure.Measurement, e
 			}
 			job := seats[i].Job
 			job.Windows, job.Turn, job.Fresh = t.Windows, t.Windows == 1, job.Fresh && round == 0
+			job.MayBeEmpty = true
 			m, err := seats[i].Turner.Measure(ctx, job)
 			if err != nil {
 				return taken, err
@@ -56,6 +57,11 @@ func (t Turns) Take(ctx context.Context, seats []Seat) ([]measure.Measurement, e
 			if m.Failure != nil && t.Strict {
 				return taken, nil
 			}
+		}
+	}
+	for i, s := range seats {
+		if taken[i].Failure == nil {
+			taken[i].Failure = s.Job.unanswered(taken[i].Windows)
 		}
 	}
 	return taken, nil

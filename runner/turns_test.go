@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"tuner/measure"
@@ -93,6 +94,36 @@ func TestTurnsTreatAllAlike(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// A turn in which nothing was answered is no failure, unless no other turn of the seat has an answer.
+func TestEmptyTurns(t *testing.T) {
+	t.Parallel()
+	for rounds, fails := range map[int]bool{1: true, 2: false} {
+		synctest.Test(t, func(t *testing.T) {
+			l, r := newLab(t)
+			l.service = 190 * ms
+			l.send = func(_ *engine, n int) error {
+				if n == 5 { // the warm-up of a first turn ends with the fourth answer
+					time.Sleep(5 * time.Second)
+				}
+				return nil
+			}
+			j := job("a", "1")
+			j.Load.Concurrency = 1
+			taken, err := Turns{Rounds: rounds, Windows: 1}.Take(t.Context(), []Seat{{r, j}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			m := taken[0]
+			if f := m.Failure; (f != nil) != fails || fails && f.Stage != measure.StageHang {
+				t.Errorf("%d turns: %+v", rounds, f)
+			}
+			if !fails && (len(m.Windows) != 2 || m.Windows[0].Requests != 0 || m.Windows[1].Requests == 0) {
+				t.Errorf("%d turns: %+v", rounds, m.Windows)
+			}
+		})
 	}
 }
 
