@@ -2,6 +2,7 @@ package target
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -32,7 +33,7 @@ type Remote struct {
 	Place string
 
 	repository string // of the last launch
-	isTouched  bool   // the model was loaded or unloaded
+	isTouched  bool   // the server was asked to load or unload the model; it may have, whatever it answered
 }
 
 // RemoteState is a server's state of a model before a campaign.
@@ -77,14 +78,18 @@ func (r *Remote) Inspect(ctx context.Context) (RemoteState, error) {
 	return s, err
 }
 
-// Restore restores the server's state. It loads the model again if the model was loaded, and
-// removes copied files.
+// Restore restores the server's state. It loads the model again if the model was loaded, unloads it
+// if it was not, and removes copied files.
 func (r *Remote) Restore(ctx context.Context, s RemoteState) error {
 	var failed error
 	if r.repository != "" && r.places(r.repository) {
 		failed = modelrepo.Remove(r.Place, r.Model)
 	}
-	if failed == nil && s.Config != nil && r.isTouched {
+	switch {
+	case !r.isTouched:
+	case s.Config == nil:
+		failed = errors.Join(failed, r.unloadAgain(ctx))
+	case failed == nil:
 		failed = r.reload(ctx, s.Config)
 	}
 	if failed != nil {
@@ -113,6 +118,21 @@ func (r *Remote) reload(ctx context.Context, was *modelconfig.Config) error {
 		return err
 	}
 	return client.LoadModel(ctx, r.Model, string(text))
+}
+
+// unloadAgain unloads the model if the end of the last visit did not.
+func (r *Remote) unloadAgain(ctx context.Context) error {
+	client, err := r.Connect(r.At)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = client.Close() }() // nothing is to come any more
+	if isThere, err := r.isThere(ctx, client); err != nil || !isThere {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, unloadTime)
+	defer cancel()
+	return r.unload(ctx, client)
 }
 
 func (r *Remote) where() string {
@@ -173,9 +193,8 @@ func (s sender) LoadModel(ctx context.Context, model, config string, files ...ap
 		}
 		files = append(slices.Clone(files), own...)
 	}
-	err := s.Client.LoadModel(ctx, model, config, files...)
-	r.isTouched = r.isTouched || err == nil
-	return err
+	r.isTouched = true
+	return s.Client.LoadModel(ctx, model, config, files...)
 }
 
 // modelFiles reads the files of a model's folder, except its configuration.
@@ -223,30 +242,35 @@ func (v *visit) Stop(ctx context.Context) {
 		}
 		ctx, cancel := context.WithTimeout(ctx, limit)
 		defer cancel()
-		if v.client.UnloadModel(ctx, v.remote.Model) == nil {
-			v.remote.isTouched = true
-			v.awaitUnloaded(ctx)
-		}
-		_ = v.client.Close() // nothing is to come any more
+		_ = v.remote.unload(ctx, v.client) // Restore tries again, and tells
+		_ = v.client.Close()               // nothing is to come any more
 		close(v.done)
 	})
 }
 
-// awaitUnloaded waits until the index shows no version of the model as ready or unloading. The
-// request to unload returns earlier.
-func (v *visit) awaitUnloaded(ctx context.Context) {
-	isThere := func(e api.IndexEntry) bool {
-		return e.Name == v.remote.Model && (e.State == api.StateReady || e.State == api.StateUnloading)
+// unload unloads the model and waits until the index does not show it any more. The request to unload
+// returns earlier.
+func (r *Remote) unload(ctx context.Context, client api.Client) error {
+	r.isTouched = true
+	if err := client.UnloadModel(ctx, r.Model); err != nil {
+		return err
 	}
 	for {
-		index, err := v.client.Index(ctx)
-		if err != nil || !slices.ContainsFunc(index, isThere) {
-			return
+		if isThere, err := r.isThere(ctx, client); err != nil || !isThere {
+			return err
 		}
 		select {
 		case <-ctx.Done():
-			return
+			return ctx.Err()
 		case <-time.After(unloadEvery):
 		}
 	}
+}
+
+// isThere reports whether the index shows a version of the model in the server's memory.
+func (r *Remote) isThere(ctx context.Context, client api.Client) (bool, error) {
+	index, err := client.Index(ctx)
+	return slices.ContainsFunc(index, func(e api.IndexEntry) bool {
+		return e.Name == r.Model && slices.Contains([]string{api.StateReady, api.StateLoading, api.StateUnloading}, e.State)
+	}), err
 }

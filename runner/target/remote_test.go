@@ -1,6 +1,7 @@
 package target
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"os"
@@ -166,6 +167,51 @@ func TestFilesOfARemoteModel(t *testing.T) {
 				t.Error("in the end the files are still there")
 			}
 		})
+	}
+}
+
+// obstinate is a client of a server that does not unload. Its load fails for the client alone.
+type obstinate struct{ api.Client }
+
+func (o obstinate) LoadModel(ctx context.Context, model, config string, files ...api.File) error {
+	return cmp.Or(o.Client.LoadModel(ctx, model, config, files...), context.DeadlineExceeded)
+}
+
+func (obstinate) UnloadModel(context.Context, string) error { return context.DeadlineExceeded }
+
+// A model that was not loaded before, and that the last visit could not unload, is unloaded in the end.
+// If that is not possible either, it is an error.
+func TestRemoteModelIsUnloadedInTheEnd(t *testing.T) {
+	t.Parallel()
+	for _, fails := range []bool{false, true} {
+		e, remote, r := remoteAt(t, protocols["gRPC"], "fake", false)
+		if err := e.Server.Unload("fake"); err != nil {
+			t.Fatal(err)
+		}
+		state, err := remote.Inspect(t.Context())
+		if err != nil || state.Config != nil {
+			t.Fatalf("%+v, %v", state, err)
+		}
+		remote.Connect = func(at api.Announcement) (api.Client, error) {
+			c, err := runner.GRPC(at)
+			return obstinate{c}, err
+		}
+		if _, err := r.Try(t.Context(), remoteJob("fake", "", enginetest.FakeConfigJSON(2))); err != nil {
+			t.Fatal(err)
+		}
+		r.Close(t.Context())
+		if s := states(t, e)["fake"]; s != api.StateReady {
+			t.Fatalf("after the visit the model is %s", s)
+		}
+		if !fails {
+			remote.Connect = runner.GRPC
+		}
+		if err := remote.Restore(t.Context(), state); (err != nil) != fails {
+			t.Errorf("a server that does not unload: %t; %v", fails, err)
+		}
+		if s := states(t, e)["fake"]; (s == api.StateReady) != fails {
+			t.Errorf("in the end the model is %s", s)
+		}
 	}
 }
 
