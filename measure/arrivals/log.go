@@ -74,7 +74,7 @@ func Record(r io.Reader, s Selection) (Recording, error) {
 		case len(requests) == MostInstants:
 			return Recording{}, lineErrorf(n, "there are more than %d requests; choose some with --match, or split the log", MostInstants)
 		}
-		rec.IsWhole = rec.IsWhole && got.at%int64(time.Second) == 0
+		rec.IsWhole = rec.IsWhole && found.isWhole
 		requests = append(requests, got)
 	}
 	if err := lines.Err(); errors.Is(err, bufio.ErrTooLong) {
@@ -136,12 +136,13 @@ func (l *lineReader) open(line string) bool {
 // wantsSize reports whether requests without a size are left out.
 func (l *lineReader) wantsSize() bool { return l.name != "" || l.size >= 0 }
 
-// found tells which parts a line has.
-type found struct{ time, size bool }
+// found tells which parts a line has, and whether its time stamp has whole seconds.
+type found struct{ time, size, isWhole bool }
 
 // read reads a line.
 func (l *lineReader) read(line []byte) (r logged, has found) {
 	var size string
+	var took int64
 	switch {
 	case l.timestamp >= 0:
 		row, err := csv.NewReader(bytes.NewReader(line)).Read()
@@ -154,12 +155,14 @@ func (l *lineReader) read(line []byte) (r logged, has found) {
 		}
 	case len(line) > 0 && line[0] == '{':
 		fields := fieldsOf(line)
-		r.at, has.time = fields.stamp()
+		r.at, took, has.time = fields.stamp()
 		size = fields.text(l.name)
 	default:
 		r.at, has.time = stampOf(line)
 		size = l.sizeIn(line)
 	}
+	has.isWhole = r.at%int64(time.Second) == 0
+	r.at -= took
 	var err error
 	r.size, err = parseSize(size)
 	has.size = err == nil
@@ -303,22 +306,22 @@ func (f fields) text(name string) string {
 }
 
 // stamp returns the time stamp of a JSON line in ns since any beginning. The log of nginx is written
-// when a request ends: its field request_time is subtracted.
-func (f fields) stamp() (int64, bool) {
+// when a request ends: took is its field request_time, which must be subtracted.
+func (f fields) stamp() (at, took int64, ok bool) {
 	for _, name := range []string{"start_time", "timestamp", "@timestamp", "time", "ts", "msec", "time_iso8601", "time_local"} {
 		if _, has := f[name]; !has {
 			continue
 		}
-		at, ok := parsed(f.text(name))
+		at, ok = parsed(f.text(name))
 		if local, err := time.Parse(clfLayout, f.text(name)); !ok && err == nil {
 			at, ok = local.UnixNano(), true
 		}
-		if took, err := strconv.ParseFloat(f.text("request_time"), 64); err == nil && name != "start_time" && took >= 0 && took < longestRequest {
-			at -= int64(took * float64(time.Second))
+		if seconds, err := strconv.ParseFloat(f.text("request_time"), 64); err == nil && name != "start_time" && seconds >= 0 && seconds < longestRequest {
+			took = int64(seconds * float64(time.Second))
 		}
-		return at, ok
+		return at, took, ok
 	}
-	return 0, false
+	return 0, 0, false
 }
 
 // longestRequest bounds the field request_time, in s.

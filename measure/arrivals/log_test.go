@@ -2,6 +2,7 @@ package arrivals
 
 import (
 	"bytes"
+	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -91,6 +92,25 @@ func TestWholeSecondsAreSpread(t *testing.T) {
 	half, _ := slices.BinarySearch(rec.Instants, 2*time.Second)
 	if math.Abs(float64(half)-2000) > 160 || rec.Instants[3999] < 3900*time.Millisecond {
 		t.Errorf("%d are in the first half, the last is at %v", half, rec.Instants[3999])
+	}
+}
+
+// A log with whole seconds and the times of requests has requests that end within each second. They are
+// spread over it before their times are subtracted.
+func TestWholeSecondsLessTheRequestsTimesAreSpread(t *testing.T) {
+	t.Parallel()
+	var log strings.Builder
+	for i := range 1000 {
+		fmt.Fprintf(&log, `{"time_iso8601": "2026-10-10T13:55:36+02:00", "request_time": "%.3f"}`+"\n", float64(i%10)/1000)
+	}
+	rec, err := Record(strings.NewReader(log.String()), Selection{Seed: 1})
+	if err != nil || !rec.IsWhole || len(rec.Instants) != 1000 {
+		t.Fatalf("%d instants, whole seconds: %t, %v", len(rec.Instants), rec.IsWhole, err)
+	}
+	// 500 of 1,000 uniform instants are below 0.5 s, with a standard deviation of 16.
+	half, _ := slices.BinarySearch(rec.Instants, 500*time.Millisecond)
+	if math.Abs(float64(half)-500) > 80 {
+		t.Errorf("%d are in the first half", half)
 	}
 }
 
