@@ -118,6 +118,28 @@ type logged struct {
 type lineReader struct {
 	timestamp, size int    // columns of a trace; -1: a log, or no such column
 	name            string // the field with sizes; "": none
+	yearless        years
+}
+
+// years gives time stamps without a year the years that have gone by since the first line of a log.
+type years struct{ past, last int64 } // ns: of whole years, and the last time
+
+const (
+	aYear     = int64(366 * 24 * time.Hour) // of a year without a name: it may have a 29th of February
+	mostYears = 100                         // of a log; more would not fit in 64 bits some day
+)
+
+// of returns the time of a stamp in such a year. More than half a year back is a new one. Lines around
+// New Year may be in another order: then more than half a year ahead is the old one.
+func (y *years) of(stamp int64) int64 {
+	switch at := stamp + y.past; {
+	case at < y.last-aYear/2 && y.past < mostYears*aYear:
+		y.past += aYear
+	case y.past > 0 && at > y.last+aYear/2:
+		return at - aYear
+	}
+	y.last = stamp + y.past
+	return y.last
 }
 
 // open reads the first line of a file. It returns true for the header of a trace.
@@ -158,7 +180,7 @@ func (l *lineReader) read(line []byte) (r logged, has found) {
 		r.at, took, has.time = fields.stamp()
 		size = fields.text(l.name)
 	default:
-		r.at, has.time = stampOf(line)
+		r.at, has.time = l.stampOf(line)
 		size = l.sizeIn(line)
 	}
 	has.isWhole = r.at%int64(time.Second) == 0
@@ -260,7 +282,7 @@ const clfLayout = "02/Jan/2006:15:04:05 -0700"
 
 // stampOf returns the time stamp of a line of text in ns since any beginning. It returns false for a
 // line without one.
-func stampOf(line []byte) (int64, bool) {
+func (l *lineReader) stampOf(line []byte) (int64, bool) {
 	if m := started.FindSubmatch(line); m != nil {
 		return parsed(string(m[1]))
 	}
@@ -268,8 +290,11 @@ func stampOf(line []byte) (int64, bool) {
 		return parsed(string(m[1]))
 	}
 	if m := glog.FindSubmatch(line); m != nil {
-		at, err := time.Parse("20060102 15:04:05", "2000"+string(m[1])) // it has no year
-		return at.UnixNano(), err == nil
+		at, err := time.Parse("20060102 15:04:05", "2000"+string(m[1])) // a leap year, since it has none
+		if err != nil {
+			return 0, false
+		}
+		return l.yearless.of(at.UnixNano()), true
 	}
 	for _, m := range bracketed.FindAllSubmatch(line, 3) {
 		if at, err := time.Parse(clfLayout, string(m[1])); err == nil {

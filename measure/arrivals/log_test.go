@@ -114,6 +114,28 @@ func TestWholeSecondsLessTheRequestsTimesAreSpread(t *testing.T) {
 	}
 }
 
+// Triton's log has no year. It goes on after the end of one, also where lines are in another order.
+func TestTritonsLogAcrossNewYear(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		stamps []string
+		want   []time.Duration
+	}{
+		"New Year":       {[]string{"1231 23:59:59.0", "0101 00:00:00.5", "0101 00:00:02.0"}, []time.Duration{0, 1500 * time.Millisecond, 3 * time.Second}},
+		"another order":  {[]string{"1231 23:59:58.0", "0101 00:00:00.0", "1231 23:59:59.5", "0101 00:00:01.0"}, []time.Duration{0, 1500 * time.Millisecond, 2 * time.Second, 3 * time.Second}},
+		"the other day":  {[]string{"0102 00:00:00.5", "0101 23:59:59.0"}, []time.Duration{0, 1500 * time.Millisecond}},
+		"a long silence": {[]string{"0101 00:00:00.5", "0830 00:00:00.5"}, []time.Duration{0, 242 * 24 * time.Hour}}, // of a leap year
+	} {
+		log := ""
+		for _, stamp := range c.stamps {
+			log += "I" + stamp + "00000 1 http_server.cc:3452] HTTP request: 2 /v2/models/m/infer\n"
+		}
+		if rec, err := Record(strings.NewReader(log), Selection{}); err != nil || !close(rec.Instants, c.want) {
+			t.Errorf("%s: %v, %v; want %v", name, rec.Instants, err, c.want)
+		}
+	}
+}
+
 func TestRecordPartOfALog(t *testing.T) {
 	t.Parallel()
 	const log = "timestamp,path\n0,a\n1,b\n2,a\n2.5,a\n4,a\n"
@@ -183,7 +205,7 @@ func TestRecordIsBounded(t *testing.T) {
 // Whatever a log holds, its recording is a trace that can be read.
 func FuzzRecord(f *testing.F) {
 	for _, text := range []string{"time=1\ntime=2\n", `{"msec": 1, "request_time": 5}` + "\n" + `{"ts": "2026-01-01T00:00:00Z"}`, "[10/Oct/2026:13:55:36 +0200]\n[10/Oct/2026:13:55:37 +0200]",
-		"I0229 20:17:00.5 1 x\nI0301 20:17:00.5 1 x", "timestamp\n1\n1.5\n", "\"", "{", "[", "time=9e18\ntime=0"} {
+		"I0229 20:17:00.5 1 x\nI0301 20:17:00.5 1 x", strings.Repeat("I0101 00:00:00.5 1 x\nI0615 00:00:00.5 1 x\nI1130 00:00:00.5 1 x\n", 400), "timestamp\n1\n1.5\n", "\"", "{", "[", "time=9e18\ntime=0"} {
 		f.Add(text, "")
 	}
 	f.Add("time=1 n=2\ntime=2 n=3", "n")
