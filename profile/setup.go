@@ -195,7 +195,7 @@ func OpenLog(s Setup, now time.Time) (campaign.Log, error) {
 	if err != nil {
 		return campaign.Log{}, outputError(s.Profile, err)
 	}
-	if err := log.StartRun(s.Tool, s.Placement); err != nil {
+	if err := log.StartRun(s.Tool, s.Placement, s.Profile.Search.Until); err != nil {
 		return campaign.Log{}, errors.Join(err, log.Close())
 	}
 	return log, nil

@@ -25,7 +25,7 @@ import (
 type Campaign struct {
 	Dir     string // output folder of the campaign
 	Header  journal.Header
-	Profile spec.Profile     // parsed from the text in the header
+	Profile spec.Profile     // parsed from the text in the header, with the until of the last run
 	Facts   search.Facts     // facts with which the space was folded
 	Events  []search.Event   // in order of time
 	End     *journal.End     // of the last run; nil if it was killed or is still running
@@ -45,6 +45,9 @@ func Read(dir string) (Campaign, error) {
 	c := Campaign{Dir: dir, Header: header}
 	if c.Profile, err = spec.RecordedProfile(header.Spec.Path, []byte(header.Spec.Text)); err != nil {
 		return Campaign{}, fmt.Errorf("this version of tuner cannot read its profile: %w", err)
+	}
+	if c.Profile.Search.Until, err = until(c.Profile, records); err != nil {
+		return Campaign{}, err
 	}
 	if len(header.Parts) != len(c.Profile.Models) {
 		return Campaign{}, fmt.Errorf("its header has %d models, and its profile %d", len(header.Parts), len(c.Profile.Models))
@@ -151,6 +154,22 @@ func placements(header journal.Header, records []journal.Record) ([]hostinfo.Pla
 		}
 	}
 	return list, nil
+}
+
+// until returns the relative gain at which the last run could end. It may differ from the profile's.
+// Older journals do not say it.
+func until(p spec.Profile, records []journal.Record) (float64, error) {
+	last := p.Search.Until
+	for _, r := range ofKind(records, journal.KindSession) {
+		var s journal.Session
+		if err := r.Decode(&s); err != nil {
+			return 0, err
+		}
+		if s.Until != nil {
+			last = *s.Until
+		}
+	}
+	return last, nil
 }
 
 // end decodes the end of the last run. It returns nil if a run began after the last end.

@@ -55,7 +55,7 @@ func begin(t *testing.T, now campaign.Asked, learnsFrom ...search.Earlier) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := errors.Join(log.StartRun("tuner test", nil), log.Close()); err != nil {
+	if err := errors.Join(log.StartRun("tuner test", nil, 0), log.Close()); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -98,6 +98,37 @@ func TestReadTellsWhatWasWritten(t *testing.T) {
 	if c, err = campaign.Read(now.Profile.Output); err != nil || c.End != nil {
 		t.Errorf("error %v; the end is %+v while another run goes on", err, c.End)
 	}
+}
+
+// A flag or a later run may have another until than the profile in the header. The last run's counts.
+func TestReadHasTheUntilOfTheLastRun(t *testing.T) {
+	t.Parallel()
+	now := asked(t)
+	check := func(want float64) {
+		t.Helper()
+		c, err := campaign.Read(now.Profile.Output)
+		if err != nil || c.Profile.Search.Until != want {
+			t.Errorf("error %v; until is %v, want %v", err, c.Profile.Search.Until, want)
+		}
+	}
+	run := func(until float64) {
+		t.Helper()
+		log, err := campaign.Resume(now)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := errors.Join(log.StartRun("tuner test", nil, until), log.Close()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	begin(t, now)
+	check(0)
+	run(0.3)
+	check(0.3)
+	enter(t, now, journal.KindSession, journal.Session{Tool: "of an older version"})
+	check(0.3)
+	run(0)
+	check(0)
 }
 
 // A resumed campaign has the events of earlier runs, and their time.

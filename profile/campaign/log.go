@@ -37,9 +37,9 @@ func (l Log) Elapsed() time.Duration {
 	return l.Past[len(l.Past)-1].Elapsed
 }
 
-// StartRun records the beginning of a run, and where it runs.
-func (l Log) StartRun(tool string, on *hostinfo.Placement) error {
-	return l.Append(journal.KindSession, journal.Session{Tool: tool, Elapsed: l.Elapsed(), Placement: on})
+// StartRun records the beginning of a run, where it runs, and the relative gain at which it may end.
+func (l Log) StartRun(tool string, on *hostinfo.Placement, until float64) error {
+	return l.Append(journal.KindSession, journal.Session{Tool: tool, Elapsed: l.Elapsed(), Placement: on, Until: &until})
 }
 
 // Begin starts the journal in the output folder of a campaign. The error is fs.ErrExist if the

@@ -254,6 +254,8 @@ type Session struct {
 	Elapsed time.Duration `json:"elapsed"` // campaign time of earlier runs
 	// the machine of this run, and the part of it; absent in older journals
 	Placement *hostinfo.Placement `json:"placement,omitempty"`
+	// the `search.until` of this run, which a flag or a resumed run may change; 0 without one, absent in older journals
+	Until *float64 `json:"until,omitempty"`
 }
 
 // End says why a run of the program ended, and how the time was spent, including earlier runs of
