@@ -104,12 +104,7 @@ func (o profileOptions) checkFlags() error {
 
 // runCampaign runs the campaign of one profile.
 func runCampaign(ctx context.Context, con console, o profileOptions, p spec.Profile) (err error) {
-	p.Search.Earlier = append(p.Search.Earlier, o.earlier...)
-	p.Search.Until = cmp.Or(o.until, p.Search.Until)
-	options := preparation.Options{
-		File: o.file, Library: o.ortLibrary, Version: toolVersion(), DryRun: o.dryRun, Quiet: o.quiet, Messages: con.err,
-	}
-	c, err := options.Open(ctx, p)
+	c, err := o.open(ctx, con.err, p)
 	if err != nil {
 		return err
 	}
@@ -129,13 +124,50 @@ func runCampaign(ctx context.Context, con console, o profileOptions, p spec.Prof
 	return summarize(con, o, c.Setup, outcome)
 }
 
-// runDryRun describes what a campaign would do. It refuses what the comparison of variants would
-// refuse. Package preparation has checked everything else.
-func runDryRun(con console, o profileOptions, s profile.Setup, servers []string) error {
+// open opens the campaign of a profile with the fields that flags set.
+func (o profileOptions) open(ctx context.Context, messages io.Writer, p spec.Profile) (preparation.Campaign, error) {
+	p.Search.Earlier = append(p.Search.Earlier, o.earlier...)
+	p.Search.Until = cmp.Or(o.until, p.Search.Until)
+	options := preparation.Options{
+		File: o.file, Library: o.ortLibrary, Version: toolVersion(), DryRun: o.dryRun, Quiet: o.quiet, Messages: messages,
+	}
+	return options.Open(ctx, p)
+}
+
+// checkAll finds the mistakes in the later campaigns of a file before the first one runs, which may
+// take hours. It launches and writes nothing.
+func (o profileOptions) checkAll(ctx context.Context, list []spec.Profile) error {
+	if len(list) < 2 {
+		return nil
+	}
+	o.dryRun = true
+	for _, p := range list {
+		c, err := o.open(ctx, io.Discard, p) // the campaign itself repeats the messages
+		if err == nil {
+			err = checkData(c.Setup)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// checkData refuses what the comparison of variants would refuse.
+func checkData(s profile.Setup) error {
 	for _, model := range s.Each() {
 		if _, _, err := preparation.Data(model.Profile, model.Subject); err != nil {
 			return exit.OfFiles(err)
 		}
+	}
+	return nil
+}
+
+// runDryRun describes what a campaign would do. It refuses what the comparison of variants would
+// refuse. Package preparation has checked everything else.
+func runDryRun(con console, o profileOptions, s profile.Setup, servers []string) error {
+	if err := checkData(s); err != nil {
+		return err
 	}
 	forecast, err := dryrun.New(s, servers)
 	if err != nil {

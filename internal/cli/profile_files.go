@@ -167,6 +167,11 @@ func runProfile(ctx context.Context, con console, o profileOptions) error {
 	if err != nil {
 		return err
 	}
+	if !o.dryRun {
+		if err := o.checkAll(ctx, f.profiles); err != nil {
+			return err
+		}
+	}
 	var models exit.Several
 	for i, p := range f.profiles {
 		if len(f.profiles) > 1 && o.output == "text" {
