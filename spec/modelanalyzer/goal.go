@@ -25,12 +25,9 @@ func (r *reader) tag(key value) (string, bool) {
 		return name, true
 	case name == "perf_latency": // in old versions
 		return "perf_latency_p99", true
-	case name == "gpu_free_memory":
+	case usedInstead(name) != "":
 		r.warn(key, "tuner uses the memory in use instead: the less is used, the more is free")
-		return "gpu_used_memory", true
-	case name == "cpu_available_ram", name == "cpu_free_ram":
-		r.warn(key, "tuner uses the memory in use instead: the less is used, the more is available")
-		return "cpu_used_ram", true
+		return usedInstead(name), true
 	}
 	e := document.Error{Problem: "is not measured", Allowed: strings.Join(metricTags(), ", ")}
 	if strings.Contains(name, "token") {
@@ -38,6 +35,17 @@ func (r *reader) tag(key value) (string, bool) {
 	}
 	r.fail(key, e)
 	return "", false
+}
+
+// usedInstead returns the tag of the memory in use for one of free memory; "" for all others.
+func usedInstead(name string) string {
+	switch name {
+	case "gpu_free_memory":
+		return "gpu_used_memory"
+	case "cpu_available_ram", "cpu_free_ram":
+		return "cpu_used_ram"
+	}
+	return ""
 }
 
 // isLost reports whether a GPU metric cannot be measured on this machine. Model Analyzer does not
@@ -64,10 +72,12 @@ func (r *reader) limits(n *native, m model) {
 	r.shorthand(n, "min_throughput", "perf_throughput", "min")
 }
 
-// objectives reads a list of tags, each with weight 10, or a mapping from tags to weights.
+// objectives reads a list of tags, each with weight 10, or a mapping from tags to weights. The weights
+// of tags that mean one metric, such as free and used memory, are added.
 func (r *reader) objectives(n *native, v value) {
 	weights := mapping(v)
 	lost := false
+	names := map[string]bool{}
 	add := func(key value, weight *yaml.Node) {
 		tag, known := r.tag(key)
 		switch {
@@ -75,9 +85,11 @@ func (r *reader) objectives(n *native, v value) {
 		case r.isLost(tag):
 			lost = true
 			r.warn(key, "there is no GPU on this machine: the objective is left out")
+		case !names[key.node.Value] && addWeight(weights, tag, weight): // a tag that is there twice is a mistake
 		default:
 			weights.Content = append(weights.Content, scalar(key, tag, true), weight)
 		}
+		names[key.node.Value] = true
 	}
 	if v.isMapping() {
 		for _, e := range v.entries() {
@@ -101,6 +113,21 @@ func (r *reader) objectives(n *native, v value) {
 	}
 }
 
+// addWeight adds to the weight of a tag. It returns false if the tag has none, or if one of the two is no number.
+func addWeight(weights *yaml.Node, tag string, weight *yaml.Node) bool {
+	if !hasKey(weights, tag) {
+		return false
+	}
+	sum := child(weights, tag)
+	a, errA := strconv.ParseFloat(sum.Value, 64)
+	b, errB := strconv.ParseFloat(weight.Value, 64)
+	if errA != nil || errB != nil {
+		return false
+	}
+	sum.Value = strconv.FormatFloat(a+b, 'g', -1, 64)
+	return true
+}
+
 // constraints reads {tag: {min | max}}.
 func (r *reader) constraints(n *native, v value) {
 	if !v.isMapping() {
@@ -108,6 +135,10 @@ func (r *reader) constraints(n *native, v value) {
 		return
 	}
 	for _, e := range v.entries() {
+		if used := usedInstead(e.key.node.Value); used != "" && !r.isLost(used) { // a bound of it is none of the memory in use
+			r.fail(e.key, document.Error{Problem: "cannot be limited: free memory is not measured", Hint: "limit the memory in use: " + used + ": {max: …}"})
+			continue
+		}
 		tag, known := r.tag(e.key)
 		switch {
 		case !known:
