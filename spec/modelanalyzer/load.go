@@ -1,6 +1,8 @@
 package modelanalyzer
 
 import (
+	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -12,6 +14,9 @@ import (
 
 // longestSeries is the largest number of values in a range.
 const longestSeries = 1000
+
+// largestNumber is the largest number in a range, as in tuner's own files.
+const largestNumber = math.MaxInt32
 
 // numbers reads a series of whole numbers in all forms: one number, a list, "1,2,4", {start, stop,
 // step} with both ends included, and perf_analyzer's start:stop:step. It keeps other values, which
@@ -55,8 +60,8 @@ func (r *reader) counted(v value, parts []string) []value {
 	bounds := []int64{0, 0, 1}
 	for i, part := range parts {
 		n, err := strconv.ParseInt(strings.TrimSpace(part), 10, 64)
-		if err != nil || i > 2 || n < 1 {
-			r.fail(v, document.Error{Problem: "is not a range of whole numbers from 1", Allowed: "{start: 1, stop: 8, step: 1}, or 1:8:1"})
+		if err != nil || i > 2 || n < 1 || n > largestNumber {
+			r.fail(v, document.Error{Problem: fmt.Sprintf("is not a range of whole numbers from 1 to %d", largestNumber), Allowed: "{start: 1, stop: 8, step: 1}, or 1:8:1"})
 			return nil
 		}
 		bounds[i] = n

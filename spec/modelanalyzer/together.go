@@ -238,8 +238,8 @@ func (r *reader) doubled(m model, s span) []value {
 			continue
 		}
 		n, ok := v.whole()
-		if !ok || n < 1 {
-			r.fail(v, document.Error{Problem: "must be a whole number", Allowed: "whole numbers from 1"})
+		if !ok || n < 1 || n > largestNumber {
+			r.fail(v, document.Error{Problem: "must be a whole number", Allowed: fmt.Sprintf("whole numbers from 1 to %d", largestNumber)})
 			return nil
 		}
 		at, ends[i] = v, n
