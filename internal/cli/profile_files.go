@@ -75,13 +75,13 @@ func readProfiles(ctx context.Context, con console, o profileOptions) (profileFi
 
 // parse reads a profile of tuner's own, with the fields that flags set.
 func (o profileOptions) parse(path string, text []byte) (spec.Profile, error) {
-	text, err := stages.Complete(path, text)
+	text, lines, err := stages.Complete(path, text)
 	if err != nil {
 		return spec.Profile{}, err
 	}
 	p, err := spec.ParseProfile(path, text) // so that mistakes have the lines of the file
 	if err != nil || o.flags == (edit.Fields{}) {
-		return p, err
+		return p, lines.InFile(err)
 	}
 	flags := o.flags
 	if flags.Output != "" { // paths in the file are relative to its folder
