@@ -269,6 +269,26 @@ func TestDifferencesNameWhatDiffers(t *testing.T) {
 	check(func(h *journal.Header) { h.Model, h.Fingerprint = "n", "that one" }, "model name: n then, m now", "machine: that one then, this one now")
 }
 
+// Who takes an input out of the examples, since its sizes are right, asks for the same search.
+func TestExamplesAreNoOtherSearch(t *testing.T) {
+	t.Parallel()
+	parse := func(inputs string) spec.Profile {
+		t.Helper()
+		p, err := spec.ParseProfile("p.yaml", []byte("model: a.onnx\nload: {inputs: {"+inputs+"}}\n"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return p
+	}
+	one, other := parse("shape: {x: [7]}, examples: {x: a guess}"), parse("shape: {x: [7]}")
+	if !campaign.AskSame(one, other) {
+		t.Errorf("different fields: %q", campaign.DifferentFields(one, other))
+	}
+	if campaign.AskSame(other, parse("shape: {x: [8]}")) {
+		t.Error("another shape is the same search")
+	}
+}
+
 // Every field in which two profiles may differ is named, except those that the header compares.
 func TestDifferentFieldsMissNone(t *testing.T) {
 	t.Parallel()

@@ -163,6 +163,7 @@ func searchOf(p spec.Profile) spec.Profile {
 		p.Inputs.Data, p.Inputs.Shape = "", nil
 	}
 	p.Inputs.Mix = mixture.Mix{}
+	p.Inputs.Examples = nil // reasons for shapes, which count themselves
 	p.Runner = serverless(p.Runner)
 	if p.Finals != nil {
 		finals := serverless(*p.Finals)
