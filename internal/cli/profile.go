@@ -126,6 +126,9 @@ func runCampaign(ctx context.Context, con console, o profileOptions, p spec.Prof
 
 // open opens the campaign of a profile with the fields that flags set.
 func (o profileOptions) open(ctx context.Context, messages io.Writer, p spec.Profile) (preparation.Campaign, error) {
+	if len(o.earlier) > 0 && p.IsSeveral() { // package spec refuses the field
+		return preparation.Campaign{}, exit.Usagef("--earlier: %s has several models, and no campaign of several models can be reused yet; leave the flag out", o.file)
+	}
 	p.Search.Earlier = append(p.Search.Earlier, o.earlier...)
 	p.Search.Until = cmp.Or(o.until, p.Search.Until)
 	options := preparation.Options{
