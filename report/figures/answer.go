@@ -243,13 +243,21 @@ func basisLine(r analyze.Result) string {
 func againText(r analyze.Result, c analyze.Config) string {
 	switch p := *c.Best; {
 	case p.Confirmed && r.Header.ReloadsFinals():
-		return fmt.Sprintf("measured again with the model reloaded %s; the remote server itself was not restarted", words.Count(p.Launches, "time"))
+		return Again(r, p.Launches) + "; the remote server itself was not restarted"
 	case p.Confirmed:
-		return "measured again on " + words.Count(p.Launches, "fresh process")
+		return Again(r, p.Launches)
 	case c.FailedFinals:
 		return "not measured again, since its fresh processes failed: it may fail in service"
 	}
 	return "not measured again on a fresh process"
+}
+
+// Again says on what the finals measured a configuration again, after so many launches.
+func Again(r analyze.Result, launches int) string {
+	if r.Header.ReloadsFinals() {
+		return "measured again with the model reloaded " + words.Count(launches, "time")
+	}
+	return "measured again on " + words.Count(launches, "fresh process")
 }
 
 // Texts returns the lines as text: "Recommended: config_3 …".

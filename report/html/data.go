@@ -9,6 +9,7 @@ import (
 
 	"tuner/analyze"
 	"tuner/measure"
+	"tuner/report/figures"
 	"tuner/search"
 	"tuner/search/verdict"
 	"tuner/spec"
@@ -42,6 +43,7 @@ type document struct {
 	Reasons        []string        `json:"reasons"`        // reasons of failures
 	Phases         []search.Phase  `json:"phases"`         // phases of the campaign
 	Chances        []string        `json:"chances"`        // probabilities that the limits hold, as text
+	Again          []string        `json:"again"`          // how confirmed points were measured again, by their number of launches from 1
 	Configurations []configuration `json:"configurations"` // configurations, the best first
 	Pareto         []front         `json:"pareto"`         // the Pareto sets, that of three metrics first
 	Latencies      []latencies     `json:"latencies"`      // distributions of the latency
@@ -241,9 +243,22 @@ func newDocument(p Page) document {
 		d.Knobs = append(d.Knobs, knob{name, b.knobs[i].list})
 	}
 	d.Pareto, d.Latencies, d.Services, d.Effects, d.Trials = b.pareto(), b.latencies(), b.services(), b.effects(), b.trials()
-	d.Chances = b.chances.list
+	d.Chances, d.Again = b.chances.list, again(r)
 	d.Loads, d.Lines, d.Flags, d.Reasons, d.Phases = b.loads.list, b.lines.list, b.flags.list, b.reasons.list, b.phases.list
 	return d
+}
+
+// again lists how confirmed points were measured again, by their number of launches from 1.
+func again(r analyze.Result) []string {
+	list := []string{}
+	for _, c := range r.Configs {
+		for _, p := range c.Points {
+			for p.Confirmed && len(list) < p.Launches {
+				list = append(list, figures.Again(r, len(list)+1))
+			}
+		}
+	}
+	return list
 }
 
 // metricsOf lists the metrics of points: those of the tables, and the goal's others.

@@ -21,6 +21,7 @@ import (
 	"tuner/measure"
 	"tuner/model/modelconfig"
 	"tuner/ort/addon"
+	"tuner/profile/journal"
 	"tuner/report/figures"
 	resultjson "tuner/report/json"
 	"tuner/report/reporttest"
@@ -409,6 +410,26 @@ func TestHTMLTrust(t *testing.T) {
 	if got := trust(reporttest.Ranked(t, reporttest.Typical(t), analyze.Options{Goal: reporttest.Tight()})); got != nil {
 		t.Errorf("chips without an answer: %v", got)
 	}
+}
+
+// A remote server that is not restarted has no fresh processes.
+func TestHTMLOfARemoteServer(t *testing.T) {
+	t.Parallel()
+	check := func(r analyze.Result, hint string, again ...string) {
+		t.Helper()
+		if got := newDocument(pageFor(r)).Again; !slices.Equal(got, again) {
+			t.Errorf("measured again: %q, want %q", got, again)
+		}
+		chip := Chip{Text: again[len(again)-1], Link: "#candidates", Hint: hint}
+		if !slices.Contains(trust(r), chip) {
+			t.Errorf("chips %+v lack %+v", trust(r), chip)
+		}
+	}
+	r := reporttest.Ranked(t, reporttest.Typical(t), analyze.Options{})
+	check(r, "The answer was measured again on fresh engine processes, in turn with the default.", "measured again on 1 fresh process", "measured again on 2 fresh processes")
+	r.Header.Server = &journal.ServerInfo{Mode: "remote"}
+	check(r, "The remote server loaded the answer again, and it was measured again. The server itself was not restarted.",
+		"measured again with the model reloaded 1 time", "measured again with the model reloaded 2 times")
 }
 
 // The documentation has every key of the data.

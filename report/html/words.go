@@ -199,7 +199,11 @@ func trust(r analyze.Result) []Chip {
 		add(r.Verdict.Recommended == nil, "#curve", "limits kept: "+answer.HoldsText(), hint)
 	}
 	if best.Best != nil && best.Best.Confirmed {
-		add(false, "#candidates", "measured again on "+words.Count(best.Best.Launches, "fresh process"), "The answer was measured again on fresh engine processes, in turn with the default.")
+		hint := "The answer was measured again on fresh engine processes, in turn with the default."
+		if r.Header.ReloadsFinals() {
+			hint = "The remote server loaded the answer again, and it was measured again. The server itself was not restarted."
+		}
+		add(false, "#candidates", figures.Again(r, best.Best.Launches), hint)
 	} else {
 		add(true, "#candidates", "not measured again", "The figures are those of the search. A larger budget leaves time to measure the answer again.")
 	}

@@ -288,7 +288,7 @@ function progress(view, width) {
 
 function progressLegend(failed, hasBand) {
   const present = new Set(trials.map((t) => t.phase));
-  const names = { default: "the default, measured first", search: "search", final: "measured again on fresh processes", curve: "further loads for the curves" };
+  const names = { default: "the default, measured first", search: "search", final: "measured again, after the search", curve: "further loads for the curves" };
   const entries = Object.keys(names).filter((p) => present.has(p)).map((p) => [keyOf(phaseLooks[p]).at(-1), names[p]]);
   if (hasBand) entries.push([[svg("rect", { class: "band", x: 1, y: 2, width: 28, height: 10 }), svg("line", { class: "answer", x1: 1, x2: 29, y1: 7, y2: 7 })], "the answer, by all trials together, and its 95 % interval"]);
   if (failed > 0) entries.push([svg("path", { class: "failed", d: "M11 3l8 8m0 -8l-8 8" }), "failed"]);

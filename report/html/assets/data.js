@@ -26,6 +26,7 @@ class Point {
   get load() { return raw.loads[this.loadIndex]; }
   get level() { return this.load.concurrency || this.load.request_rate || this.load.scale; }
   get confirmed() { return (this.state & 1) !== 0; }
+  get again() { return raw.again[this.launches - 1]; } // how it was measured again, if it is confirmed
 
   // value returns a metric's value, and null if it is unknown.
   value(name) { return this.values[metricOf(name).index] ?? null; }

@@ -53,7 +53,7 @@ function valueWithInterval(point, metric) {
 // remarksOf returns the remarks about a point.
 function remarksOf(point, view) {
   const remarks = [];
-  if (point.confirmed) remarks.push(`measured again on ${point.launches} fresh ${point.launches === 1 ? "process" : "processes"}`);
+  if (point.confirmed) remarks.push(point.again);
   remarks.push(...standingText(view, point));
   if (point.errors > 0) remarks.push(count(point.errors, "failed request"));
   return [...remarks, ...point.flags.map((f) => `less certain: ${f}`)].join("; ");

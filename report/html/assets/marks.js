@@ -63,7 +63,7 @@ function pointLines(point, view, front = noFront) {
     return [`${metric.label} ${format(metric, v)}${interval ? ` [${format(metric, interval[0])}, ${format(metric, interval[1])}]` : ""}`];
   };
   const wanted = new Set([...(isScale ? [] : [throughputMetric]), latencyMetric, ...raw.objective.map((t) => metricOf(t.metric)), ...view.limits.map((l) => metricOf(l.metric)), memoryMetric]);
-  const lines = [nameOf(point.config), `at ${loadText(point.load)}${point.confirmed ? ", measured again on fresh processes" : ""}`, ...[...wanted].flatMap(figure), ...standingText(view, point)];
+  const lines = [nameOf(point.config), `at ${loadText(point.load)}${point.confirmed ? `, ${point.again}` : ""}`, ...[...wanted].flatMap(figure), ...standingText(view, point)];
   if (view.pareto.has(point)) lines.push(`Pareto set of ${paretoName(view.pareto)}`);
   if (front.has(point)) lines.push(`Pareto front of ${paretoName(front)}`);
   return lines;
