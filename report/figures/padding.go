@@ -85,8 +85,7 @@ func paddingGain(r analyze.Result) []string {
 		case len(e.Misses) > 0:
 			return []string{"Without padding, no configuration is expected to keep the limits."}
 		default:
-			return []string{fmt.Sprintf("Without padding, the best has %+.0f %% %s [%+.0f, %+.0f] (%s).",
-				100*e.Change.Value, GainOf(r), 100*e.Change.Lo, 100*e.Change.Hi, basisText(e.Basis))}
+			return []string{fmt.Sprintf("Without padding, the best is %s; %s.", effectText(e), basisText(e.Basis))}
 		}
 	}
 	return nil
