@@ -125,6 +125,9 @@ type maker struct {
 }
 
 func newMaker(p spec.Profile, s Subject) (*maker, error) {
+	if len(s.Config.GetBatchInput()) > 0 { // a stage of a pipeline may have it: its requests come from the pipeline
+		return nil, &InputError{fmt.Errorf("model %q uses batch_input, and the load of a campaign has no inputs that the server makes of a batch; measure it with perf_analyzer", s.Name)}
+	}
 	m := &maker{subject: s, seed: p.Search.Seed, random: rand.New(rand.NewPCG(p.Search.Seed, 1))}
 	shapes := []map[string][]int64{s.InputOptions(p).Shape}
 	if s.Mix != nil {
@@ -214,11 +217,8 @@ func (m *maker) request(kind, batch int, seed uint64) api.InferRequest {
 			values[name] = payload.Pad(t, slices.Concat(t.Shape[:len(t.Shape)-len(dims)], dims), m.values[name])
 		}
 	}
-	return payload.Fill(m.subject.Name, m.isBatching(), m.derived[kind], values)
+	return payload.Fill(m.subject.Name, m.subject.Config, m.derived[kind], values)
 }
-
-// isBatching reports whether requests have the batch dimension of a configuration that batches.
-func (m *maker) isBatching() bool { return m.subject.Config.GetMaxBatchSize() > 0 }
 
 // Rows are the user's rows from which requests are drawn.
 type Rows struct {

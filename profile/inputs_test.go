@@ -3,6 +3,7 @@ package profile_test
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -47,6 +48,65 @@ func openRows(t *testing.T, dir string, values ...int64) (spec.Profile, profile.
 	}
 	s, err := profile.OpenSubject(p, profile.Place{})
 	return p, s, err
+}
+
+// openConfigured makes a profile of a model that repeats its inputs of real numbers, with a configuration.
+func openConfigured(t *testing.T, config, load string, dims map[string][]onnx.Dim) (spec.Profile, profile.Subject) {
+	t.Helper()
+	dir := t.TempDir()
+	g := build.NewGraph("configured")
+	for _, in := range slices.Sorted(maps.Keys(dims)) {
+		g.OutputAs(in+" out", g.Node("Identity", []string{g.Input(in, onnx.Float, dims[in]...)}), onnx.Float, dims[in]...)
+	}
+	if err := errors.Join(g.Model().Write(filepath.Join(dir, "m.onnx"), 0), os.WriteFile(filepath.Join(dir, "config.pbtxt"), []byte(config), 0o644)); err != nil {
+		t.Fatal(err)
+	}
+	p, err := spec.ParseProfile(filepath.Join(dir, "p.yaml"), []byte("model: m.onnx\nconfig: config.pbtxt\noutput: out\nload: "+load))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := profile.OpenSubject(p, profile.Place{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p, s
+}
+
+// Requests have the shapes that the configuration states to clients, where the model's file has others.
+func TestRequestsOfReshapedInputs(t *testing.T) {
+	t.Parallel()
+	batch := onnx.Symbol("batch")
+	p, s := openConfigured(t, `max_batch_size: 8
+		input { name: "fixed" data_type: TYPE_FP32 dims: [ 6 ] reshape { shape: [ 2, 3 ] } }
+		input { name: "open" data_type: TYPE_FP32 dims: [ -1, 2 ] reshape { shape: [ 1, -1, 2 ] } }
+		input { name: "scalar" data_type: TYPE_FP32 dims: [ 1 ] reshape { shape: [ ] } }
+		input { name: "plain" data_type: TYPE_FP32 dims: [ 4 ] }`,
+		"{client_batch_size: 3, inputs: {shape: {open: [1, 5, 2]}}}", map[string][]onnx.Dim{
+			"fixed": {batch, onnx.Fixed(2), onnx.Fixed(3)}, "open": {batch, onnx.Fixed(1), onnx.Symbol("length"), onnx.Fixed(2)}, "scalar": {batch}, "plain": {batch, onnx.Fixed(4)},
+		})
+	requests, err := profile.Requests(p, s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string][]int64{}
+	for _, in := range requests[0].Inputs {
+		got[in.Name] = in.Shape
+	}
+	if d := cmp.Diff(map[string][]int64{"fixed": {3, 6}, "open": {3, 5, 2}, "scalar": {3, 1}, "plain": {3, 4}}, got); d != "" {
+		t.Errorf("shapes (-want +got):\n%s", d)
+	}
+}
+
+// A model with inputs that the server makes of a batch gets no requests.
+func TestRequestsWithBatchInput(t *testing.T) {
+	t.Parallel()
+	p, s := openConfigured(t, `max_batch_size: 8 input { name: "x" data_type: TYPE_FP32 dims: [ 4 ] }
+		batch_input { kind: BATCH_ELEMENT_COUNT target_name: "n" data_type: TYPE_FP32 source_input: "x" }`,
+		"{}", map[string][]onnx.Dim{"x": {onnx.Symbol("batch"), onnx.Fixed(4)}, "n": {onnx.Symbol("batch")}})
+	_, err := profile.Requests(p, s)
+	if !errors.As(err, new(*profile.InputError)) || !strings.Contains(err.Error(), `model "m" uses batch_input`) {
+		t.Errorf("got %v", err)
+	}
 }
 
 // Requests are rows of the user's file, which also set open dimensions. There are as many requests

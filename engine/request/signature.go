@@ -345,33 +345,12 @@ func (s *Signature) wanted(names []string) ([]bool, error) {
 
 // modelShape converts a request's shape to the model's. Dimensions of any size keep their order.
 func (t *Spec) modelShape(shape []int64, batched bool) []int64 {
-	return exchange(shape, t.Dims, t.Reshape, batched)
+	return modelconfig.Reshaped(shape, t.Dims, t.Reshape, batched)
 }
 
 // RequestShape converts a shape of the model to the one that clients see.
 func (t *Spec) RequestShape(shape []int64, batched bool) []int64 {
-	return exchange(shape, t.Reshape, t.Dims, batched)
-}
-
-// exchange rewrites shape, which matches from, so that it matches to.
-func exchange(shape, from, to []int64, batched bool) []int64 {
-	var out []int64
-	if batched {
-		out, shape = append(out, shape[0]), shape[1:]
-	}
-	var sizes []int64 // sizes of the dimensions that may have any size
-	for i, d := range from {
-		if d == -1 && i < len(shape) {
-			sizes = append(sizes, shape[i])
-		}
-	}
-	for _, d := range to {
-		if d == -1 && len(sizes) > 0 {
-			d, sizes = sizes[0], sizes[1:]
-		}
-		out = append(out, d)
-	}
-	return out
+	return modelconfig.Reshaped(shape, t.Reshape, t.Dims, batched)
 }
 
 func matches(want, got []int64) bool {

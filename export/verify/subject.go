@@ -79,7 +79,7 @@ func open(repository string, m export.ManifestModel, input string) (subject, err
 		return subject{}, fmt.Errorf("model %q: %w", m.Name, err)
 	}
 	for i := range payload.Variety {
-		s.requests = append(s.requests, payload.Fill(m.Name, s.config.GetMaxBatchSize() > 0, derived, inputs.Generate(derived, m.Load.BatchSize, uint64(i))))
+		s.requests = append(s.requests, payload.Fill(m.Name, s.config, derived, inputs.Generate(derived, m.Load.BatchSize, uint64(i))))
 	}
 	return s, nil
 }

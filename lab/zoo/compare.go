@@ -91,7 +91,7 @@ func requestsFor(folder string) (root string, requests []api.InferRequest, err e
 		return "", nil, err
 	}
 	for i := range rounds {
-		requests = append(requests, payload.Fill(served.Name, config.GetMaxBatchSize() > 0, derived, inputs.Generate(derived, 1, uint64(i))))
+		requests = append(requests, payload.Fill(served.Name, config, derived, inputs.Generate(derived, 1, uint64(i))))
 	}
 	return root, requests, nil
 }

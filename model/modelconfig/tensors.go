@@ -120,6 +120,28 @@ func checkReshape(dims, shape []int64, maxBatchSize int32) string {
 	return ""
 }
 
+// Reshaped rewrites a shape that matches from so that it matches to. These are the dims and the reshape of a
+// tensor, in either order. Dimensions of any size keep their order.
+func Reshaped(shape, from, to []int64, batched bool) []int64 {
+	var out []int64
+	if batched {
+		out, shape = append(out, shape[0]), shape[1:]
+	}
+	var sizes []int64 // sizes of the dimensions that may have any size
+	for i, d := range from {
+		if d == -1 && i < len(shape) {
+			sizes = append(sizes, shape[i])
+		}
+	}
+	for _, d := range to {
+		if d == -1 && len(sizes) > 0 {
+			d, sizes = sizes[0], sizes[1:]
+		}
+		out = append(out, d)
+	}
+	return out
+}
+
 // elementRuns multiplies the dimensions between the variable ones: [2,4,-1,6] gives 8 and 6. Two
 // shapes can hold the same data only if these agree. A product that overflows is -1.
 func elementRuns(dims []int64) []int64 {

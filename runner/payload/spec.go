@@ -9,6 +9,7 @@ import (
 	"tuner/model/dataset/elements"
 	"tuner/model/dataset/perfdata"
 	"tuner/model/modelconfig"
+	"tuner/model/modelconfig/configpb"
 	"tuner/model/onnx"
 	"tuner/model/onnx/inputs"
 )
@@ -43,19 +44,37 @@ func Wire(name string, v inputs.Tensor) api.Tensor {
 	return t
 }
 
-// Fill makes a request for a model from the values of its inputs. With isBatching its configuration
-// has a max_batch_size above 0. Then an input that has only the batch dimension in the file has a
-// second one of size 1 in requests, since no configuration has a tensor without dimensions.
-func Fill(model string, isBatching bool, list []inputs.Input, values map[string]inputs.Tensor) api.InferRequest {
+// Fill makes a request for a model from the values of its inputs, in the shapes that its configuration c
+// states to clients. Where c batches, an input that has only the batch dimension in the file has a second
+// one of size 1 in requests, since no configuration has a tensor without dimensions.
+func Fill(model string, c *modelconfig.Config, list []inputs.Input, values map[string]inputs.Tensor) api.InferRequest {
 	r := api.InferRequest{Model: model}
+	isBatching := c.GetMaxBatchSize() > 0
 	for _, in := range list {
 		t := Wire(in.Name, values[in.Name])
-		if isBatching && in.Batched && len(in.Dims) == 0 {
+		switch dims, reshape := reshaped(c, in.Name); {
+		case reshape != nil:
+			t.Shape = modelconfig.Reshaped(t.Shape, reshape.GetShape(), dims, isBatching)
+		case isBatching && in.Batched && len(in.Dims) == 0:
 			t.Shape = append(slices.Clone(t.Shape), 1)
 		}
 		r.Inputs = append(r.Inputs, t)
 	}
 	return r
+}
+
+// reshaped returns the dimensions of an input for clients, and what the server makes of them for the model's
+// file. nil: nothing, or there is no such file, and the values have the shapes for clients.
+func reshaped(c *modelconfig.Config, name string) (dims []int64, reshape *configpb.ModelTensorReshape) {
+	if modelconfig.IsForeign(c) {
+		return nil, nil
+	}
+	for _, in := range c.GetInput() {
+		if in.GetName() == name {
+			return in.GetDims(), in.GetReshape()
+		}
+	}
+	return nil, nil
 }
 
 // spec describes an input or output of the model. Dims has no batch dimension; open dimensions are
