@@ -336,7 +336,7 @@ func account(c Campaign) Account {
 		t = t.Add(e.Measurement.Times)
 		a.Elapsed = max(a.Elapsed, e.Elapsed)
 	}
-	a.Windows, a.Launches, a.Reconfigurations, a.WarmUps = t.Windows, t.Launch, t.Reconfigure, t.WarmUp
+	a.Windows, a.Launches, a.Reconfigurations, a.WarmUps = t.Windows, t.Launch, t.Reconfigure, t.Outside()
 	a.Decisions = max(0, a.Elapsed-t.Total())
 	return a
 }

@@ -127,7 +127,7 @@ type Account struct {
 	Windows          time.Duration // under measured load
 	Launches         time.Duration // starting engine processes
 	Reconfigurations time.Duration // loading another configuration into a running engine
-	WarmUps          time.Duration
+	WarmUps          time.Duration // load outside of windows
 	Decisions        time.Duration // all other time
 }
 

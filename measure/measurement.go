@@ -113,12 +113,17 @@ type Times struct {
 	Reconfigure time.Duration `json:"reconfigure"` // loading the model with another configuration
 	WarmUp      time.Duration `json:"warm_up"`     // load before the first window
 	Windows     time.Duration `json:"windows"`     // all windows
+	// wait for the answers to requests of the last window; 0 in older files
+	Drain time.Duration `json:"drain,omitempty"`
 }
 
 // Add returns the sum of both, part by part.
 func (t Times) Add(u Times) Times {
-	return Times{t.Launch + u.Launch, t.Reconfigure + u.Reconfigure, t.WarmUp + u.WarmUp, t.Windows + u.Windows}
+	return Times{t.Launch + u.Launch, t.Reconfigure + u.Reconfigure, t.WarmUp + u.WarmUp, t.Windows + u.Windows, t.Drain + u.Drain}
 }
 
 // Total returns the sum of the parts.
-func (t Times) Total() time.Duration { return t.Launch + t.Reconfigure + t.WarmUp + t.Windows }
+func (t Times) Total() time.Duration { return t.Launch + t.Reconfigure + t.Windows + t.Outside() }
+
+// Outside returns the time of the load outside of windows.
+func (t Times) Outside() time.Duration { return t.WarmUp + t.Drain }

@@ -213,7 +213,7 @@ func (c *Campaign) interrupted(s *state) (Outcome, error) {
 // journal. The time ends with the last trial, so that a run without new trials changes no figure.
 func (c *Campaign) finish(s *state, end journal.End) (Outcome, error) {
 	end.Elapsed = s.Elapsed
-	end.Windows, end.Launches, end.Reconfigurations, end.WarmUps = s.times.Windows, s.times.Launch, s.times.Reconfigure, s.times.WarmUp
+	end.Windows, end.Launches, end.Reconfigurations, end.WarmUps = s.times.Windows, s.times.Launch, s.times.Reconfigure, s.times.Outside()
 	end.Decisions = max(0, end.Elapsed-s.times.Total())
 	end.Statement = c.Strategy.Statement()
 	return Outcome{end, c.status(s), len(c.Past)}, c.Recorder.Append(journal.KindEnd, end)

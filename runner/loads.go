@@ -84,7 +84,9 @@ func (r *Runner) runLoad(ctx context.Context, job Job, approach func(part Job) a
 		return nil, err
 	}
 	last := results[0].Windows[len(results[0].Windows)-1]
-	m.Times.WarmUp, m.Times.Windows = seen.split(begin, results[0].Begin.Add(last.Start+last.Duration))
+	end := results[0].Begin.Add(last.Start + last.Duration)
+	m.Times.WarmUp, m.Times.Windows = seen.split(begin, end)
+	m.Times.Drain = time.Since(end)
 	m.Cut, r.pool.memory = results[0].Cut, seen.memory()
 	of := make([][]measure.Window, len(results))
 	for i, part := range job.each() {

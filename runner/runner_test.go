@@ -509,6 +509,33 @@ func TestAnsweredNone(t *testing.T) {
 	}
 }
 
+// The times of a trial are its whole time, with the wait for the answers to requests that are in flight
+// at its end: 200 requests, which are answered one after the other, in 10 ms each.
+func TestTimesHaveTheWaitForLastAnswers(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		l, r := newLab(t)
+		l.service = 0
+		one := make(chan struct{}, 1)
+		l.send = func(*engine, int) error {
+			one <- struct{}{}
+			time.Sleep(10 * ms)
+			<-one
+			return nil
+		}
+		j := job("a", "1")
+		j.Load.Concurrency = 200
+		begin := time.Now()
+		m, err := r.Measure(t.Context(), j)
+		if err != nil || m.Failure != nil {
+			t.Fatal(m.Failure, err)
+		}
+		if took := time.Since(begin); m.Times.Drain < time.Second || m.Times.Total() != took {
+			t.Errorf("times %+v of %v", m.Times, took)
+		}
+	})
+}
+
 // Windows that take turns with those of another engine are shorter and begin sooner. The load has
 // to settle only on a fresh process.
 func TestTurnsAreShort(t *testing.T) {

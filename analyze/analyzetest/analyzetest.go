@@ -128,7 +128,7 @@ func endOf(events []search.Event, elapsed time.Duration, reason string) *journal
 	}
 	return &journal.End{
 		Reason: reason, Elapsed: elapsed, Windows: t.Windows, Launches: t.Launch, Reconfigurations: t.Reconfigure,
-		WarmUps: t.WarmUp, Decisions: elapsed - t.Total(),
+		WarmUps: t.Outside(), Decisions: elapsed - t.Total(),
 	}
 }
 

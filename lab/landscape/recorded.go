@@ -128,12 +128,12 @@ func (l *Landscape) addCosts(f record.File) {
 			reconfigure = append(reconfigure, p.Times.Reconfigure.Seconds())
 		}
 		if p.Failure == nil {
-			warmUp, other = append(warmUp, p.Times.WarmUp.Seconds()), append(other, untold(p.Trial))
+			warmUp, other = append(warmUp, p.Times.Outside().Seconds()), append(other, untold(p.Trial))
 		}
 	}
 	for _, s := range f.Services {
 		if s.Failure == nil {
-			settle = append(settle, (s.Times.WarmUp.Seconds()+untold(s.Trial))/float64(len(s.Batches)))
+			settle = append(settle, (s.Times.Outside().Seconds()+untold(s.Trial))/float64(len(s.Batches)))
 		}
 	}
 	median := func(values []float64) time.Duration {

@@ -269,7 +269,7 @@ type End struct {
 	Windows          time.Duration `json:"windows"`          // load windows
 	Launches         time.Duration `json:"launches"`         // starting engine processes
 	Reconfigurations time.Duration `json:"reconfigurations"` // loading another configuration into a running engine
-	WarmUps          time.Duration `json:"warm_ups"`         // load before the windows, until the figures are steady
+	WarmUps          time.Duration `json:"warm_ups"`         // load outside of the windows, until the figures are steady and for the last answers
 	Decisions        time.Duration `json:"decisions"`        // the rest: choosing trials, building variants, writing
 }
 

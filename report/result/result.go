@@ -384,7 +384,7 @@ type Account struct {
 	Windows          float64 `json:"windows" jsonschema:"minimum=0"`          // time of measurement windows
 	Launches         float64 `json:"launches" jsonschema:"minimum=0"`         // time of engine launches
 	Reconfigurations float64 `json:"reconfigurations" jsonschema:"minimum=0"` // time in which running engines loaded another configuration
-	WarmUps          float64 `json:"warm_ups" jsonschema:"minimum=0"`         // time of warm-ups
+	WarmUps          float64 `json:"warm_ups" jsonschema:"minimum=0"`         // time of warm-ups, and of waiting for the last answers
 	Decisions        float64 `json:"decisions"`                               // what remains: the strategy's time
 }
 

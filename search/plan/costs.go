@@ -26,7 +26,7 @@ type costs struct {
 
 // share is the time of trials of one kind without the engine's launch or reconfiguration.
 type share struct {
-	warmUp, other  mean
+	warmUp, other  mean          // warmUp: load outside of windows
 	asked, windows time.Duration // sums of the lengths of windows, requested and actual
 }
 
@@ -119,7 +119,7 @@ func (c *costs) record(e search.Event) {
 	}
 	s := c.of(e.Trial)
 	if times.Windows > 0 {
-		s.warmUp.add(times.WarmUp / warmUps(e.Trial))
+		s.warmUp.add(times.Outside() / warmUps(e.Trial))
 	}
 	if times.Windows > 0 && !e.Measurement.Cut {
 		s.windows += times.Windows

@@ -114,7 +114,7 @@ func (t Trial) check() error {
 	switch {
 	case t.Launch < 1 || t.Pass < 0 || t.At < 0:
 		return fmt.Errorf("launch %d, pass %d, at %v: launches count from 1, passes and time from 0", t.Launch, t.Pass, t.At)
-	case t.Times.Launch < 0 || t.Times.Reconfigure < 0 || t.Times.WarmUp < 0 || t.Times.Windows < 0:
+	case t.Times.Launch < 0 || t.Times.Reconfigure < 0 || t.Times.WarmUp < 0 || t.Times.Windows < 0 || t.Times.Drain < 0:
 		return fmt.Errorf("times %+v: a time is negative", t.Times)
 	}
 	return nil

@@ -50,9 +50,9 @@ func (p *Pace) Record(e search.Event) {
 	times := e.Measurement.Times
 	p.launch, p.reconfigure = p.launch.With(times.Launch), p.reconfigure.With(times.Reconfigure)
 	if e.Trial.Phase == search.PhaseService {
-		p.size = p.size.With((times.WarmUp + times.Windows) / time.Duration(max(len(e.Measurement.Windows), 1)))
+		p.size = p.size.With((times.Outside() + times.Windows) / time.Duration(max(len(e.Measurement.Windows), 1)))
 	} else {
-		p.warmUp = p.warmUp.With(times.WarmUp)
+		p.warmUp = p.warmUp.With(times.Outside())
 	}
 	p.trials++
 	p.elapsed = max(p.elapsed, e.Elapsed)
@@ -67,7 +67,8 @@ func (p *Pace) Launch() time.Duration { return p.launch.Or(search.GuessedLaunch)
 // Reconfigure returns the expected time of a change of the configuration in a running process.
 func (p *Pace) Reconfigure() time.Duration { return p.reconfigure.Or(search.GuessedReconfigure) }
 
-// WarmUp returns the expected time of the warm-up before windows.
+// WarmUp returns the expected time of the load outside of windows: the warm-up before them, and the wait
+// for the last answers.
 func (p *Pace) WarmUp() time.Duration { return p.warmUp.Or(search.GuessedWarmUp) }
 
 // Size returns the expected time of a size of a service trial.
