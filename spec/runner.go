@@ -237,7 +237,7 @@ func (r profileReader) checkServers(given map[string]document.Value) {
 // WithoutSecrets hides possible secrets in a runner as package secrets does in its text, for the
 // comparison of two runners.
 func (r Runner) WithoutSecrets() Runner {
-	r.Args = mapped(r.Args, secrets.Option)
+	r.Args = secrets.Arguments(r.Args)
 	if len(r.Args) == 0 {
 		r.Args = nil
 	}

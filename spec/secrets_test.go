@@ -22,7 +22,7 @@ runner:
 finals:
   runner: # the same program here
     mode: local
-    args: [--backend-directory=b, --grpc-restricted-protocol=inference:s3cret=s3cret, --api-key=s3cret, --verbose]
+    args: [--backend-directory=b, --grpc-restricted-protocol=inference:s3cret=s3cret, --api-key=s3cret, --verbose, --auth-token, s3cret, --password, --log-info, 1]
     environment: {OMP_NUM_THREADS: 4, API_KEY: s3cret, aws_secret_access_key: s3cret, EMPTY_TOKEN: ""}
 objective: throughput
 `
@@ -35,7 +35,7 @@ func TestWithoutSecrets(t *testing.T) {
 	}
 	text := secrets.Without(p.Text)
 	for _, kept := range []string{"# A server that asks", "$KEY", "${TOKEN}", "grpcs://host:8001", "://[hidden]@host:8002/metrics?[hidden]", "OMP_NUM_THREADS: 4",
-		"--api-key=[hidden]", "--backend-directory=b", "--verbose"} {
+		"--api-key=[hidden]", "--backend-directory=b", "--verbose", `--auth-token, "[hidden]", --password, --log-info, 1]`} {
 		if !strings.Contains(string(text), kept) {
 			t.Errorf("%q is gone of:\n%s", kept, text)
 		}

@@ -5,6 +5,7 @@ package secrets
 import (
 	"bytes"
 	"regexp"
+	"strings"
 
 	"go.yaml.in/yaml/v3"
 )
@@ -17,6 +18,7 @@ var (
 	variableAlone = regexp.MustCompile(`^([A-Za-z-]+ )?\$(\w+|\{\w+\})$`)
 	userOfURL     = regexp.MustCompile(`://[^/@]*@`)
 	queryOfURL    = regexp.MustCompile(`\?.*`)
+	optionAlone   = regexp.MustCompile(`^--?[^=]+$`)
 	optionOfName  = regexp.MustCompile(`(?s)^(--?[^=]+=)(.+)$`)
 )
 
@@ -58,9 +60,16 @@ func hideIn(runner *yaml.Node) bool {
 		hide(value, func(text string) string { return Variable(name, text) })
 	})
 	if args := childOf(runner, "args"); args != nil {
-		hide(args, Option) // a single argument needs no list
-		for _, n := range args.Content {
-			hide(n, Option)
+		list := args.Content
+		if args.Kind == yaml.ScalarNode { // a single argument needs no list
+			list = []*yaml.Node{args}
+		}
+		words := make([]string, len(list))
+		for i, n := range list {
+			words[i] = resolve(n).Value
+		}
+		for i, word := range Arguments(words) {
+			hide(list[i], func(string) string { return word })
 		}
 	}
 	return isHiding
@@ -81,13 +90,19 @@ func Variable(name, value string) string {
 	return hidden
 }
 
-// Option hides the value of --NAME=VALUE where the name sounds secret.
-func Option(option string) string {
-	parts := optionOfName.FindStringSubmatch(option)
-	if parts == nil {
-		return option
+// Arguments hides values of --NAME=VALUE, and of --NAME with the value behind it, where the name sounds
+// secret.
+func Arguments(list []string) []string {
+	hiding := make([]string, len(list))
+	for i, text := range list {
+		hiding[i] = text
+		if parts := optionOfName.FindStringSubmatch(text); parts != nil {
+			hiding[i] = parts[1] + Variable(parts[1], parts[2])
+		} else if i > 0 && optionAlone.MatchString(list[i-1]) && !strings.HasPrefix(text, "-") {
+			hiding[i] = Variable(list[i-1], text)
+		}
 	}
-	return parts[1] + Variable(parts[1], parts[2])
+	return hiding
 }
 
 func hideURL(url string) string {
