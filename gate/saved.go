@@ -367,7 +367,7 @@ func CheckSaved(path string) error {
 	if _, err := ReadSaved(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err // a file of another kind is not replaced
 	}
-	if err := durable.CheckFile(path); err != nil {
+	if err := durable.CheckNamed(path); err != nil {
 		return &profile.InputError{Err: fmt.Errorf("cannot write the baseline %q: %w", path, durable.Cause(err))}
 	}
 	return nil
@@ -395,7 +395,7 @@ func (s Saved) Save(path string) error {
 	if err != nil {
 		return fmt.Errorf("cannot write the baseline %q: %w", path, err)
 	}
-	if err := durable.WriteFile(path, durable.Bytes(append(text, '\n'))); err != nil {
+	if err := durable.WriteNamed(path, durable.Bytes(append(text, '\n'))); err != nil {
 		return fail(err)
 	}
 	return nil

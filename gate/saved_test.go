@@ -114,6 +114,26 @@ func newSaved(t *testing.T, s Setup, rates ...float64) Saved {
 	return saved
 }
 
+// A user's link stays, and leads to the new baseline.
+func TestSavedBaselineBehindALink(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	file, link := filepath.Join(dir, "shared", "base.json"), filepath.Join(dir, "base.json")
+	if err := errors.Join(os.Mkdir(filepath.Dir(file), 0o755), os.Symlink(file, link)); err != nil {
+		t.Fatal(err)
+	}
+	saved := newSaved(t, newSetup(t, saving), 200, 202, 198)
+	if err := errors.Join(CheckSaved(link), saved.Save(link)); err != nil {
+		t.Fatal(err)
+	}
+	if to, err := os.Readlink(link); err != nil || to != file {
+		t.Errorf("the link leads to %q, error %v", to, err)
+	}
+	if _, err := ReadSaved(file); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestSavedBaselineComesBack(t *testing.T) {
 	t.Parallel()
 	s := newSetup(t, saving)
