@@ -3,6 +3,7 @@ package html
 import (
 	"encoding/json"
 	"math"
+	"os/exec"
 	"regexp"
 	"strings"
 	"testing"
@@ -93,6 +94,27 @@ func TestScriptsDeclareNamesOnce(t *testing.T) {
 	}
 	if len(declared) < 100 {
 		t.Errorf("%d declarations were found", len(declared))
+	}
+}
+
+// Knobs of one of several models are printed as those of a single model.
+func TestScriptPrintsKnobs(t *testing.T) {
+	t.Parallel()
+	node, err := exec.LookPath("node")
+	if err != nil {
+		t.Skip("needs Node.js")
+	}
+	script, err := assets.ReadFile("assets/words.js")
+	if err != nil {
+		t.Fatal(err)
+	}
+	command := exec.CommandContext(t.Context(), node, "-")
+	command.Stdin = strings.NewReader(string(script) + `
+for (const [knob, value] of [["intra_op_threads", "0"], ["encoder.intra_op_threads", "0"], ["encoder.max_queue_delay", "100us"], ["encoder.instance_count", "0"],
+  ["encoder.preferred_batch_size", "[]"]]) console.log(valueText(knob, value));`)
+	got, err := command.CombinedOutput()
+	if want := "all cores\nall cores\n100 µs\n0\nnone\n"; err != nil || string(got) != want {
+		t.Errorf("got %q, %v; want %q", got, err, want)
 	}
 }
 

@@ -93,6 +93,22 @@ func TestGainsSayOfWhat(t *testing.T) {
 	}
 }
 
+// A slow model's throughput has the digits that it has elsewhere.
+func TestSlowThroughputAtALoad(t *testing.T) {
+	t.Parallel()
+	load := measure.Load{Concurrency: 1, BatchSize: 1}
+	check := func(throughput float64, misses []search.Miss, want string) {
+		t.Helper()
+		point := analyze.Point{Sample: analyze.Sample{Values: map[measure.Metric]measure.Estimate{measure.Throughput: {Value: throughput}}, Misses: misses}, Load: load}
+		if got, ok := throughputAt(analyze.Config{Points: []analyze.Point{point}}, load); !ok || got.text != want {
+			t.Errorf("%v: got %q, want %q", throughput, got.text, want)
+		}
+	}
+	check(614.75, nil, "614.8")
+	check(0.0456, nil, "0.0456")
+	check(2.34, []search.Miss{{}}, "(2.34)")
+}
+
 // A table has its loads in one order, even with the several client batches of a recording.
 func TestLoadsOfStagesAreInOrder(t *testing.T) {
 	t.Parallel()
