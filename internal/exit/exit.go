@@ -39,7 +39,7 @@ func Codes() []Code {
 		{Usage, "The command line or a file is wrong, or a file cannot be written. The message says what to change."},
 		{GateFailed, "A gate failed: the candidate is worse than the margin or a limit allows."},
 		{Inconclusive, "There is no verdict yet. The budget of a gate ended before it was clear, or the machines differ. Or a plan's replay has none. Or campaigns of a fleet have no result yet."},
-		{Infeasible, "Nothing satisfies the constraints. The results name the nearest configuration."},
+		{Infeasible, "Nothing satisfies the constraints, and the results name the nearest configuration. Or no plan, no level of `tuner perf` or no type of machine of a fleet keeps the limit."},
 		{Rejected, "Only in the pods of a fleet: the campaign cannot work on this machine, so the pod is not tried again."},
 		{Interrupted, "Interrupted. What was measured is kept, and the same command resumes."},
 	}
