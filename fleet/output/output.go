@@ -11,7 +11,6 @@ import (
 	"tuner/fleet/results"
 	"tuner/internal/terminal"
 	"tuner/internal/words"
-	"tuner/measure"
 )
 
 // WriteText writes the ranking for a terminal. dir is the fleet's output folder.
@@ -79,7 +78,7 @@ func types(m results.ModelAnswer) table {
 			next = words.Digits(x.Next.Lo, 4) + " to " + words.Digits(x.Next.Hi, 4)
 		}
 		t.Rows = append(t.Rows, []string{x.Machine, fmt.Sprintf("%d of %d", x.Machines, x.Campaigns), setup(x.State, x.Setup),
-			figure(x.Throughput, rate, 1), figure(x.Gain, digits(3), 1), figure(x.Cost, digits(4), 1), next, figure(x.ToBest, digits(3), 1)})
+			figure(x.Throughput, digits(4), 1), figure(x.Gain, digits(3), 1), figure(x.Cost, digits(4), 1), next, figure(x.ToBest, digits(3), 1)})
 	}
 	return t
 }
@@ -90,7 +89,7 @@ func campaigns(m results.ModelAnswer) table {
 		{Title: "Machine"}, {Title: "Node"}, {Title: "Configuration"}, {Title: "Load"}, {Title: "infer/s", Right: true}, {Title: "p99 ms", Right: true},
 		{Title: "cost/M", Right: true}, {Title: "Disturbed", Right: true}}}
 	for _, r := range m.Rows {
-		t.Rows = append(t.Rows, []string{r.Machine, r.Node, setup(r.State, r.Setup), r.Load, figure(r.Throughput, rate, 1), figure(r.P99, digits(3), 1e3),
+		t.Rows = append(t.Rows, []string{r.Machine, r.Node, setup(r.State, r.Setup), r.Load, figure(r.Throughput, digits(4), 1), figure(r.P99, digits(3), 1e3),
 			figure(r.Cost, digits(4), 1), fmt.Sprintf("%.0f %%", 100*r.Disturbed)})
 	}
 	return t
@@ -108,9 +107,6 @@ func setup(state, text string) string {
 	}
 	return text
 }
-
-// rate prints a throughput.
-func rate(v float64) string { return fmt.Sprintf("%.*f", measure.ThroughputDecimals(v, 1), v) }
 
 // digits prints numbers with that many significant digits.
 func digits(n int) func(float64) string {
