@@ -11,9 +11,9 @@ import (
 // ErrLocked means that another holder has the lock.
 var ErrLocked = errors.New("it is locked")
 
-// TryLock opens or makes a file and locks it, until the file is closed or the process ends in any
-// way. The lock is advisory and belongs to the opened file. A second TryLock gets ErrLocked, even
-// in the same process.
+// TryLock opens or makes a file and locks it, until Unlock or until the process ends in any way. The
+// lock is advisory and belongs to the opened file. A second TryLock gets ErrLocked, even in the same
+// process.
 func TryLock(path string) (*os.File, error) {
 	f, err := openLocked(path, os.O_RDWR|os.O_CREATE, syscall.LOCK_EX|syscall.LOCK_NB)
 	if errors.Is(err, syscall.EWOULDBLOCK) {
@@ -21,6 +21,10 @@ func TryLock(path string) (*os.File, error) {
 	}
 	return f, err
 }
+
+// Unlock gives a lock of TryLock back and closes its file. Closing alone is not enough: a program that
+// another goroutine is starting has the file for a moment, and the lock with it.
+func Unlock(f *os.File) error { return errors.Join(lock(f, syscall.LOCK_UN), f.Close()) }
 
 // TryLockFolder is TryLock for an existing folder. The holder of the lock may remove the folder;
 // the error is then fs.ErrNotExist. systemd-tmpfiles never removes a locked folder, even an old

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"sync"
+	"syscall"
 	"testing"
 
 	"tuner/internal/durable"
@@ -97,5 +98,31 @@ func TestTryLockFolder(t *testing.T) {
 	}
 	if _, err := durable.TryLockFolder(dir); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("folder that is gone: got %v, want %v", err, fs.ErrNotExist)
+	}
+}
+
+// A program that is just being started has this process's files until its own code is loaded. A lock that
+// was given back does not wait for it.
+func TestUnlockEndsSharedLocks(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "lock")
+	f, err := durable.TryLock(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	inherited, err := syscall.Dup(int(f.Fd()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer syscall.Close(inherited)
+	if err := durable.Unlock(f); err != nil {
+		t.Fatal(err)
+	}
+	again, err := durable.TryLock(path)
+	if err != nil {
+		t.Fatalf("it is still locked: %v", err)
+	}
+	if err := durable.Unlock(again); err != nil {
+		t.Error(err)
 	}
 }

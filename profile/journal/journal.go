@@ -72,7 +72,7 @@ func (s Store) Create(dir string, h Header, entries ...Entry) (*Journal, error) 
 	}
 	j, err := s.create(path, h, entries, lock)
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("cannot create journal %q: %w", path, err), lock.Close())
+		return nil, errors.Join(fmt.Errorf("cannot create journal %q: %w", path, err), durable.Unlock(lock))
 	}
 	return j, nil
 }
@@ -115,7 +115,7 @@ func (s Store) Open(dir string) (*Journal, []Record, error) {
 	}
 	j, records, err := s.open(path, lock)
 	if err != nil {
-		return nil, nil, errors.Join(fmt.Errorf("cannot open journal: %w", err), lock.Close())
+		return nil, nil, errors.Join(fmt.Errorf("cannot open journal: %w", err), durable.Unlock(lock))
 	}
 	return j, records, nil
 }
@@ -226,7 +226,7 @@ func (j *Journal) Close() error {
 	if j.lock == nil {
 		return nil
 	}
-	err := errors.Join(j.file.Close(), j.lock.Close())
+	err := errors.Join(j.file.Close(), durable.Unlock(j.lock))
 	j.lock, j.isBroken = nil, true
 	if err != nil {
 		return fmt.Errorf("cannot close journal %q: %w", j.path, err)

@@ -25,17 +25,17 @@ func CheckFree(dir string) error {
 	if err != nil {
 		return fmt.Errorf("cannot write journal %q: %w", filepath.Join(dir, FileName), err)
 	}
-	return f.Close()
+	return durable.Unlock(f)
 }
 
-// acquire locks a folder for one writer, until the file is closed or the process ends in any way.
+// acquire locks a folder for one writer, until durable.Unlock or until the process ends in any way.
 func acquire(dir string) (*os.File, error) {
 	f, err := tryLock(filepath.Join(dir, lockName))
 	if err != nil {
 		return nil, err
 	}
 	if err := sign(f); err != nil {
-		return nil, errors.Join(err, f.Close())
+		return nil, errors.Join(err, durable.Unlock(f))
 	}
 	return f, nil
 }
