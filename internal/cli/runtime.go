@@ -1,17 +1,12 @@
 package cli
 
 import (
-	"cmp"
 	"fmt"
-	"io"
-	"slices"
-	"strings"
-	"text/tabwriter"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	"tuner/internal/cli/arguments"
+	"tuner/internal/cli/runtimes"
 	"tuner/internal/exit"
 	"tuner/internal/terminal"
 	"tuner/ort/ortlib"
@@ -54,22 +49,7 @@ On a machine without a network, pip takes the wheel from a folder that PIP_FIND_
 			return nil
 		}),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			store, err := ortlib.UserStore()
-			if err != nil {
-				return err
-			}
-			isOffered := func(name string) bool { return name == args[0] || strings.HasPrefix(name, args[0]+"@") }
-			if !slices.ContainsFunc(store.Offered(), isOffered) {
-				return exit.Usagef("cannot install runtime %q: allowed on this platform are %s", args[0], cmp.Or(strings.Join(store.Offered(), ", "), "none"))
-			}
-			start := time.Now()
-			build, err := store.Install(cmd.Context(), args[0], con.err)
-			if err != nil {
-				return exit.OrInterrupted(cmd.Context(), exit.OfFiles(err))
-			}
-			fmt.Fprintf(con.err, "%s is ready (%.1f s)\n", build.Name(), time.Since(start).Seconds())
-			_, err = fmt.Fprintln(con.out, build.Library)
-			return err
+			return runtimes.Install(cmd.Context(), con.out, con.err, args[0])
 		},
 	})
 }
@@ -91,30 +71,9 @@ func newRuntimeList(con console) *cobra.Command {
 			if output == "json" {
 				return writeJSON(con.out, builds)
 			}
-			return printBuilds(con.out, builds)
+			return runtimes.Print(con.out, builds)
 		},
 	})
 	terminal.AddFormat(cmd.Flags(), &output, "`format` on stdout: text or json")
 	return cmd
-}
-
-func printBuilds(out io.Writer, builds []ortlib.KnownBuild) error {
-	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "RUNTIME\tSTATE\tLIBRARY OR REMEDY") // Flush returns the errors
-	for _, b := range builds {
-		state, where := "not installed", "tuner runtime install "+b.Name
-		switch {
-		case b.Error != "":
-			state, where = "not usable", b.Error
-		case b.Selected:
-			state, where = "selected", b.Library
-		case b.Installed:
-			state, where = "installed", b.Library
-		}
-		fmt.Fprintf(table, "%s\t%s\t%s\n", b.Name, state, where)
-	}
-	if err := table.Flush(); err != nil {
-		return fmt.Errorf("cannot print the runtimes: %w", err)
-	}
-	return nil
 }
