@@ -114,7 +114,7 @@ func TestWholeSecondsLessTheRequestsTimesAreSpread(t *testing.T) {
 	}
 }
 
-// Triton's log has no year. It goes on after the end of one, also where lines are in another order.
+// Triton's log has no year. It continues after the end of one, also where lines are in another order.
 func TestTritonsLogAcrossNewYear(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

@@ -170,7 +170,7 @@ func TestFilesOfARemoteModel(t *testing.T) {
 	}
 }
 
-// obstinate is a client of a server that does not unload. Its load fails for the client alone.
+// obstinate is a client of a server that keeps its models. Its load fails for the client alone.
 type obstinate struct{ api.Client }
 
 func (o obstinate) LoadModel(ctx context.Context, model, config string, files ...api.File) error {
@@ -179,7 +179,7 @@ func (o obstinate) LoadModel(ctx context.Context, model, config string, files ..
 
 func (obstinate) UnloadModel(context.Context, string) error { return context.DeadlineExceeded }
 
-// A model that was not loaded before, and that the last visit could not unload, is unloaded in the end.
+// A model that was not loaded before, and that the last visit left loaded, is unloaded in the end.
 // If that is not possible either, it is an error.
 func TestRemoteModelIsUnloadedInTheEnd(t *testing.T) {
 	t.Parallel()
