@@ -77,6 +77,10 @@ func TestWithoutSecretsLeavesOthersAlone(t *testing.T) {
 // An anchor's text is hidden if it is used as a secret.
 func TestWithoutSecretsOfAliases(t *testing.T) {
 	t.Parallel()
+	args := "model: m.onnx\nrunner: {mode: local, args: [--api-key, &s s3cret, *s]}\n"
+	if got := string(secrets.Without([]byte(args))); strings.Contains(got, "s3cret") {
+		t.Errorf("kept is %q", got)
+	}
 	text := "model: m.onnx\nrunner: {mode: remote, url: 'h:1', headers: &h {a: &s s3cret}}\nfinals: {runner: {mode: remote, url: 'i:1', headers: *h}}\n"
 	if got := string(secrets.Without([]byte(text))); strings.Contains(got, "s3cret") {
 		t.Errorf("kept is %q", got)

@@ -69,7 +69,9 @@ func hideIn(runner *yaml.Node) bool {
 			words[i] = resolve(n).Value
 		}
 		for i, word := range Arguments(words) {
-			hide(list[i], func(string) string { return word })
+			if word != words[i] { // an alias elsewhere stands for the hidden text then
+				hide(list[i], func(string) string { return word })
+			}
 		}
 	}
 	return isHiding
