@@ -102,14 +102,18 @@ func (o profileOptions) checkFlags() error {
 	return errors.Join(errs...)
 }
 
+func (o profileOptions) preparation(con console) preparation.Options {
+	return preparation.Options{File: o.file, Library: o.ortLibrary, Version: toolVersion(), DryRun: o.dryRun, Quiet: o.quiet, Messages: con.err}
+}
+
 // runCampaign runs the campaign of one profile.
 func runCampaign(ctx context.Context, con console, o profileOptions, p spec.Profile) (err error) {
-	c, err := o.open(ctx, con.err, p)
+	c, err := o.preparation(con).Open(ctx, p)
 	if err != nil {
 		return err
 	}
 	if o.dryRun {
-		return runDryRun(con, o, c.Setup, c.Notes)
+		return runDryRun(con, o, c)
 	}
 	defer func() { err = errors.Join(err, c.Restore(ctx)) }()
 	variants, err := c.MakeVariants(ctx)
@@ -124,55 +128,18 @@ func runCampaign(ctx context.Context, con console, o profileOptions, p spec.Prof
 	return summarize(con, o, c.Setup, outcome)
 }
 
-// open opens the campaign of a profile with the fields that flags set.
-func (o profileOptions) open(ctx context.Context, messages io.Writer, p spec.Profile) (preparation.Campaign, error) {
+// replace sets the fields of a profile that flags set beside its text.
+func (o profileOptions) replace(p *spec.Profile) error {
 	if len(o.earlier) > 0 && p.IsSeveral() { // package spec refuses the field
-		return preparation.Campaign{}, exit.Usagef("--earlier: %s has several models, and no campaign of several models can be reused yet; leave the flag out", o.file)
+		return exit.Usagef("--earlier: %s has several models, and no campaign of several models can be reused yet; leave the flag out", o.file)
 	}
-	p.Search.Earlier = append(p.Search.Earlier, o.earlier...)
-	p.Search.Until = cmp.Or(o.until, p.Search.Until)
-	options := preparation.Options{
-		File: o.file, Library: o.ortLibrary, Version: toolVersion(), DryRun: o.dryRun, Quiet: o.quiet, Messages: messages,
-	}
-	return options.Open(ctx, p)
-}
-
-// checkAll finds the mistakes in the later campaigns of a file before the first one runs, which may
-// take hours. It launches and writes nothing.
-func (o profileOptions) checkAll(ctx context.Context, list []spec.Profile) error {
-	if len(list) < 2 {
-		return nil
-	}
-	o.dryRun = true
-	for _, p := range list {
-		c, err := o.open(ctx, io.Discard, p) // the campaign itself repeats the messages
-		if err == nil {
-			err = checkData(c.Setup)
-		}
-		if err != nil {
-			return err
-		}
-	}
+	p.Search.Earlier, p.Search.Until = append(p.Search.Earlier, o.earlier...), cmp.Or(o.until, p.Search.Until)
 	return nil
 }
 
-// checkData refuses what the comparison of variants would refuse.
-func checkData(s profile.Setup) error {
-	for _, model := range s.Each() {
-		if _, _, err := preparation.Data(model.Profile, model.Subject); err != nil {
-			return exit.OfFiles(err)
-		}
-	}
-	return nil
-}
-
-// runDryRun describes what a campaign would do. It refuses what the comparison of variants would
-// refuse. Package preparation has checked everything else.
-func runDryRun(con console, o profileOptions, s profile.Setup, servers []string) error {
-	if err := checkData(s); err != nil {
-		return err
-	}
-	forecast, err := dryrun.New(s, servers)
+// runDryRun describes what a campaign would do. Package preparation has checked everything.
+func runDryRun(con console, o profileOptions, c preparation.Campaign) error {
+	forecast, err := dryrun.New(c.Setup, c.Notes)
 	if err != nil {
 		return err
 	}

@@ -167,8 +167,13 @@ func runProfile(ctx context.Context, con console, o profileOptions) error {
 	if err != nil {
 		return err
 	}
-	if !o.dryRun {
-		if err := o.checkAll(ctx, f.profiles); err != nil {
+	for i := range f.profiles {
+		if err := o.replace(&f.profiles[i]); err != nil {
+			return err
+		}
+	}
+	if len(f.profiles) > 1 && !o.dryRun {
+		if err := o.preparation(con).CheckAll(ctx, f.profiles); err != nil {
 			return err
 		}
 	}

@@ -80,10 +80,35 @@ func (o Options) Open(ctx context.Context, p spec.Profile) (c Campaign, err erro
 	default:
 		err = c.openOne(ctx, p, host)
 	}
-	if err != nil && !o.DryRun {
+	switch {
+	case err != nil && !o.DryRun:
 		err = errors.Join(err, c.Restore(ctx))
+	case err == nil && o.DryRun:
+		err = c.checkData() // a campaign makes its variants next
 	}
 	return c, err
+}
+
+// CheckAll finds the mistakes in campaigns that run one after the other, before the first one, which may
+// take hours. It launches and writes nothing. Opening each campaign repeats the messages.
+func (o Options) CheckAll(ctx context.Context, list []spec.Profile) error {
+	o.DryRun, o.Messages = true, io.Discard
+	for _, p := range list {
+		if _, err := o.Open(ctx, p); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// checkData refuses what the comparison of variants would refuse.
+func (c Campaign) checkData() error {
+	for _, model := range c.Setup.Each() {
+		if _, _, err := Data(model.Profile, model.Subject); err != nil {
+			return exit.OfFiles(err)
+		}
+	}
+	return nil
 }
 
 // openOne opens the model of a profile, and checks its campaign.
