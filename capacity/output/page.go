@@ -8,6 +8,7 @@ import (
 
 	"tuner/capacity"
 	"tuner/internal/webpage"
+	"tuner/internal/words"
 )
 
 //go:embed assets
@@ -59,13 +60,13 @@ func WriteHTML(w io.Writer, p capacity.Plan, around capacity.WhatIf) error {
 	page.Tables = append(page.Tables, titled("Configurations", candidates(p)), titled("Simulation beside what was measured", checks(p)))
 	data := whatIfData{Types: around.Types, Prices: around.Prices, Answers: around.Answers}
 	for _, f := range around.Rates {
-		data.Rates = append(data.Rates, fmt.Sprintf("%s requests/s at the peak", four(f*p.Asked.Peak)))
+		data.Rates = append(data.Rates, fmt.Sprintf("%s requests/s at the peak", words.Digits(f*p.Asked.Peak, 4)))
 	}
 	for _, s := range around.Limits {
-		data.Limits = append(data.Limits, fmt.Sprintf("%s ms", four(1000*s)))
+		data.Limits = append(data.Limits, fmt.Sprintf("%s ms", words.Digits(1000*s, 4)))
 	}
 	for _, s := range around.Startups {
-		data.Startups = append(data.Startups, fmt.Sprintf("%s × as long", four(s)))
+		data.Startups = append(data.Startups, fmt.Sprintf("%s × as long", words.Digits(s, 4)))
 	}
 	page.Axes = []axis{
 		{"rate", "Traffic", len(around.Rates) - 1, nearest(around.Rates, 1)},

@@ -8,6 +8,7 @@ import (
 
 	"tuner/capacity"
 	"tuner/internal/terminal"
+	"tuner/internal/words"
 )
 
 // head is the answer, and how it scales.
@@ -18,10 +19,10 @@ func head(p capacity.Plan) []string {
 		lines = append(lines, fmt.Sprintf("A fixed number: %s. A pod starts in %s.", p.Best.Replicas(), duration(s.Startup)))
 	} else {
 		lines = append(lines, fmt.Sprintf("%s: %d to %d replicas, %s requests/s per replica as a mean over %s, tolerance %.3g %%, scales down after %s. A pod starts in %s.",
-			scalerName(s.Scaler), s.Min, s.Max, four(s.Target), duration(s.Window), 100*s.Tolerance, duration(s.Down), duration(s.Startup)))
+			scalerName(s.Scaler), s.Min, s.Max, words.Digits(s.Target, 4), duration(s.Window), 100*s.Tolerance, duration(s.Down), duration(s.Startup)))
 	}
 	a := p.Asked
-	return append(lines, fmt.Sprintf("Traffic: %s: %s requests/s on average, %s at the peak. Balancer: %s.", a.Traffic, four(a.Mean), four(a.Peak), a.Balancer))
+	return append(lines, fmt.Sprintf("Traffic: %s: %s requests/s on average, %s at the peak. Balancer: %s.", a.Traffic, words.Digits(a.Mean, 4), words.Digits(a.Peak, 4), a.Balancer))
 }
 
 func scalerName(s capacity.Scaler) string {
@@ -59,7 +60,7 @@ func fleets(p capacity.Plan) table {
 			replicas = fmt.Sprint(f.Scaling.Min)
 		}
 		t.Rows = append(t.Rows, []string{
-			f.About, f.Configuration, replicas, four(value), fmt.Sprintf("%.2f ×", value/chosen),
+			f.About, f.Configuration, replicas, words.Digits(value, 4), fmt.Sprintf("%.2f ×", value/chosen),
 			percent(f.Within), percent(f.WorstDay), fmt.Sprintf("%.3g", 1000*f.P99),
 		})
 	}
@@ -96,15 +97,7 @@ func number(x float64) string {
 	if x == 0 {
 		return ""
 	}
-	return four(x)
-}
-
-// four writes a number with four significant digits, or all of a larger one, without an exponent.
-func four(x float64) string {
-	if x >= 1000 {
-		return fmt.Sprintf("%.0f", x)
-	}
-	return fmt.Sprintf("%.4g", x)
+	return words.Digits(x, 4)
 }
 
 // checks compares the simulation with what was measured.
@@ -142,12 +135,12 @@ func verification(p capacity.Plan) (lines []string) {
 		return nil
 	}
 	lines = append(lines, fmt.Sprintf("Replay on %d × %s: %s of the worst hour, from %s after the beginning of the traffic. A replica of the plan gets %s requests/s there, a server here got %s.",
-		v.Engines, v.Server, duration(v.Length), duration(v.Begin), four(v.PlannedRate), four(v.Rate)))
+		v.Engines, v.Server, duration(v.Length), duration(v.Begin), words.Digits(v.PlannedRate, 4), words.Digits(v.Rate, 4)))
 	switch {
 	case v.InTurn:
-		lines = append(lines, fmt.Sprintf("This machine has not the cores of all servers. So each got its requests in its turn, on all %s cores.", four(v.Cores)))
+		lines = append(lines, fmt.Sprintf("This machine has not the cores of all servers. So each got its requests in its turn, on all %s cores.", words.Digits(v.Cores, 4)))
 	case v.Sharing > 0:
-		lines = append(lines, fmt.Sprintf("The servers here share %s cores. All together take %.2f × as long as sharing the cores costs.", four(v.Cores), v.Sharing))
+		lines = append(lines, fmt.Sprintf("The servers here share %s cores. All together take %.2f × as long as sharing the cores costs.", words.Digits(v.Cores, 4), v.Sharing))
 	}
 	if math.Abs(v.Capacity-1) > capacity.Agreement/2 {
 		lines = append(lines, fmt.Sprintf("They answer %.2f × as many requests as replicas of the plan. So the rates are multiplied by that, and the limit is divided by it: %.4g ms.",
@@ -190,9 +183,9 @@ func replayed(v *capacity.Verification) table {
 		{Title: "Replay"}, {Title: "Requests", Right: true}, {Title: "p50 ms", Right: true}, {Title: "p99 ms", Right: true}, {Title: "Within", Right: true},
 	}}
 	add := func(name string, l capacity.Latencies, p99 string) {
-		t.Rows = append(t.Rows, []string{name, fmt.Sprint(v.Requests), four(1000 * l.P50), p99, percent(l.Within)})
+		t.Rows = append(t.Rows, []string{name, fmt.Sprint(v.Requests), words.Digits(1000*l.P50, 4), p99, percent(l.Within)})
 	}
-	add("simulated", v.Simulated, four(1000*v.Simulated.P99))
-	add("measured", v.Measured, fmt.Sprintf("%s [%s, %s]", four(1000*v.Measured.P99), four(1000*v.P99Range[0]), four(1000*v.P99Range[1])))
+	add("simulated", v.Simulated, words.Digits(1000*v.Simulated.P99, 4))
+	add("measured", v.Measured, fmt.Sprintf("%s [%s, %s]", words.Digits(1000*v.Measured.P99, 4), words.Digits(1000*v.P99Range[0], 4), words.Digits(1000*v.P99Range[1], 4)))
 	return t
 }

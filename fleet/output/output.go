@@ -78,7 +78,7 @@ func types(m results.ModelAnswer) table {
 			next = words.Digits(x.Next.Lo, 4) + " to " + words.Digits(x.Next.Hi, 4)
 		}
 		t.Rows = append(t.Rows, []string{x.Machine, fmt.Sprintf("%d of %d", x.Machines, x.Campaigns), setup(x.State, x.Setup),
-			figure(x.Throughput, digits(4), 1), figure(x.Gain, digits(3), 1), figure(x.Cost, digits(4), 1), next, figure(x.ToBest, digits(3), 1)})
+			figure(x.Throughput, 4, 1), figure(x.Gain, 3, 1), figure(x.Cost, 4, 1), next, figure(x.ToBest, 3, 1)})
 	}
 	return t
 }
@@ -89,8 +89,8 @@ func campaigns(m results.ModelAnswer) table {
 		{Title: "Machine"}, {Title: "Node"}, {Title: "Configuration"}, {Title: "Load"}, {Title: "infer/s", Right: true}, {Title: "p99 ms", Right: true},
 		{Title: "cost/M", Right: true}, {Title: "Disturbed", Right: true}}}
 	for _, r := range m.Rows {
-		t.Rows = append(t.Rows, []string{r.Machine, r.Node, setup(r.State, r.Setup), r.Load, figure(r.Throughput, digits(4), 1), figure(r.P99, digits(3), 1e3),
-			figure(r.Cost, digits(4), 1), fmt.Sprintf("%.0f %%", 100*r.Disturbed)})
+		t.Rows = append(t.Rows, []string{r.Machine, r.Node, setup(r.State, r.Setup), r.Load, figure(r.Throughput, 4, 1), figure(r.P99, 3, 1e3),
+			figure(r.Cost, 4, 1), fmt.Sprintf("%.0f %%", 100*r.Disturbed)})
 	}
 	return t
 }
@@ -108,15 +108,10 @@ func setup(state, text string) string {
 	return text
 }
 
-// digits prints numbers with that many significant digits.
-func digits(n int) func(float64) string {
-	return func(v float64) string { return words.Digits(v, n) }
-}
-
-// figure prints a figure with its interval; "" if it is unknown.
-func figure(i *results.Interval, format func(float64) string, times float64) string {
+// figure prints a figure with its interval and that many significant digits; "" if it is unknown.
+func figure(i *results.Interval, digits int, times float64) string {
 	if i == nil {
 		return ""
 	}
-	return fmt.Sprintf("%s [%s, %s]", format(times*i.Value), format(times*i.Lo), format(times*i.Hi))
+	return fmt.Sprintf("%s [%s, %s]", words.Digits(times*i.Value, digits), words.Digits(times*i.Lo, digits), words.Digits(times*i.Hi, digits))
 }

@@ -95,7 +95,7 @@ func chartOf(id string, m results.ModelAnswer) chartData {
 		}
 		t := typeData{Machine: x.Machine, Setup: x.Setup, IsTied: i == 0 || x.Tied, Figure: *value, Machines: []machineData{}}
 		if m.ByCost {
-			t.Next, t.ToBest = x.Next, figure(x.ToBest, digits(3), 1)
+			t.Next, t.ToBest = x.Next, figure(x.ToBest, 3, 1)
 		}
 		for _, r := range m.Rows {
 			if own := of(r.Cost, r.Throughput); own != nil && r.Machine == x.Machine && x.Campaigns > 1 {
