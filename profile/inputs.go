@@ -126,7 +126,7 @@ type maker struct {
 
 func newMaker(p spec.Profile, s Subject) (*maker, error) {
 	if len(s.Config.GetBatchInput()) > 0 { // a stage of a pipeline may have it: its requests come from the pipeline
-		return nil, &InputError{fmt.Errorf("model %q uses batch_input, and the load of a campaign has no inputs that the server makes of a batch; measure it with perf_analyzer", s.Name)}
+		return nil, &InputError{fmt.Errorf("model %q uses batch_input, and a campaign cannot make requests whose inputs the server computes of a batch; measure it with 'tuner perf' on a running server", s.Name)}
 	}
 	m := &maker{subject: s, seed: p.Search.Seed, random: rand.New(rand.NewPCG(p.Search.Seed, 1))}
 	shapes := []map[string][]int64{s.InputOptions(p).Shape}

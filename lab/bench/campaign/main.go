@@ -17,8 +17,8 @@
 //
 // Each answer is a repository and a load. The benchmark measures answers in alternating pairs, on
 // fresh servers, with `tuner perf` as the client. It prints Markdown and judges nothing. The
-// campaigns stay in the output folder, except those of analyzer. After an interruption the same
-// command resumes with them. The real peers come from lab/scripts/peers.sh. The machine should be
+// campaigns stay in the output folder, except those of analyzer, and so do the rows of published. After an
+// interruption the same command resumes with them. The real peers come from lab/scripts/peers.sh. The machine should be
 // idle otherwise.
 //
 //	TUNER_ORT_LIBRARY="$(bin/tuner runtime install cpu)" go -C lab run ./bench/campaign -what analyzer

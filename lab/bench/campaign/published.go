@@ -47,31 +47,42 @@ type side struct {
 
 // published runs campaigns on four published models, on both engines. It compares each with an
 // exhaustive campaign, and on Triton with Model Analyzer. If one fails, the others still run, and
-// the table has the reason.
+// the table has the reason. Rows without a failure are kept in files.
 func (b *bench) published(ctx context.Context) error {
-	var contests []contest
+	var rows []string
 	var failed error
 	for _, p := range rivals() {
-		limit, err := b.prepare(ctx, &p)
-		failed = errors.Join(failed, err)
+		var prepared error
+		var limit time.Duration
 		for _, engine := range []string{"tuner", "Triton"} {
-			c := contest{model: p, engine: engine, limit: limit, failed: err}
-			if err == nil {
-				c.failed = b.compete(ctx, &c)
-				failed = errors.Join(failed, c.failed)
+			kept := filepath.Join(b.output, "published", p.Name, strings.ToLower(engine)+".row")
+			if text, err := os.ReadFile(kept); err == nil { // of a run before an interruption
+				rows = append(rows, string(text))
+				continue
 			}
+			if limit == 0 && prepared == nil {
+				limit, prepared = b.prepare(ctx, &p)
+			}
+			c := contest{model: p, engine: engine, limit: limit, failed: prepared}
+			if prepared == nil {
+				c.failed = b.compete(ctx, &c)
+			}
+			failed = errors.Join(failed, c.failed)
 			if ctx.Err() != nil {
 				return ctx.Err()
 			}
-			contests = append(contests, c)
-			fmt.Fprint(b.messages, c.row()) // so that a later interruption does not lose it
+			rows = append(rows, c.row())
+			fmt.Fprint(b.messages, c.row())
+			if c.failed == nil {
+				failed = errors.Join(failed, os.WriteFile(kept, []byte(c.row()), 0o644))
+			}
 		}
 	}
 	title := fmt.Sprintf("Published models: campaigns of %v beside exhaustive ones and Model Analyzer", b.budgetOr(5*time.Minute))
 	var text strings.Builder
 	fmt.Fprintf(&text, "\n### %s\n\n| model | engine | p99 within | guided: answer, infer/s and p99 in pairs | exhaustive: the same | guided over exhaustive | Model Analyzer: the same | guided over Model Analyzer |\n|---|---|---|---|---|---|---|---|\n", title)
-	for _, c := range contests {
-		text.WriteString(c.row())
+	for _, row := range rows {
+		text.WriteString(row)
 	}
 	return errors.Join(sidebyside.Print(b.out, text.String()), failed)
 }
