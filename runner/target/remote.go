@@ -33,7 +33,8 @@ type Remote struct {
 	Place string
 
 	repository string // of the last launch
-	isTouched  bool   // the server was asked to load or unload the model; it may have, whatever it answered
+	isAsked    bool   // the server was asked to load or unload the model; it may have, whatever it answered
+	isTouched  bool   // it did so, and said so
 }
 
 // RemoteState is a server's state of a model before a campaign.
@@ -86,16 +87,22 @@ func (r *Remote) Restore(ctx context.Context, s RemoteState) error {
 		failed = modelrepo.Remove(r.Place, r.Model)
 	}
 	switch {
-	case !r.isTouched:
+	case !r.isAsked:
 	case s.Config == nil:
 		failed = errors.Join(failed, r.unloadAgain(ctx))
-	case failed == nil:
+	case failed == nil && (r.isTouched || !r.serves(ctx, s.Config)):
 		failed = r.reload(ctx, s.Config)
 	}
 	if failed != nil {
 		return fmt.Errorf("cannot leave model %q of the server at %s as it was: %w", r.Model, r.where(), failed)
 	}
 	return nil
+}
+
+// serves reports whether the server says that it serves the model with that configuration.
+func (r *Remote) serves(ctx context.Context, was *modelconfig.Config) bool {
+	now, err := r.Inspect(ctx)
+	return err == nil && now.Config != nil && modelconfig.Equal(was, now.Config)
 }
 
 // reload loads the model from the server's repository. If its configuration then differs from the
@@ -193,8 +200,10 @@ func (s sender) LoadModel(ctx context.Context, model, config string, files ...ap
 		}
 		files = append(slices.Clone(files), own...)
 	}
-	r.isTouched = true
-	return s.Client.LoadModel(ctx, model, config, files...)
+	r.isAsked = true
+	err := s.Client.LoadModel(ctx, model, config, files...)
+	r.isTouched = r.isTouched || err == nil
+	return err
 }
 
 // modelFiles reads the files of a model's folder, except its configuration.
@@ -251,10 +260,11 @@ func (v *visit) Stop(ctx context.Context) {
 // unload unloads the model and waits until the index does not show it any more. The request to unload
 // returns earlier.
 func (r *Remote) unload(ctx context.Context, client api.Client) error {
-	r.isTouched = true
+	r.isAsked = true
 	if err := client.UnloadModel(ctx, r.Model); err != nil {
 		return err
 	}
+	r.isTouched = true
 	for {
 		if isThere, err := r.isThere(ctx, client); err != nil || !isThere {
 			return err
