@@ -25,8 +25,8 @@ func (p *Plan) takesTurns() bool {
 // for the first launch of the answer, which matters most.
 func (p *Plan) final(d *decision, aside budgetPart) (search.Action, bool) {
 	r := p.round(d)
-	if p.settings.Budget == (search.Budget{}) && p.finals >= p.tuning.MostFinals {
-		if r.may = nil; p.finals >= 2*p.tuning.MostFinals {
+	if most := p.mostFinals(); p.settings.Budget.Time == 0 && p.finals >= most {
+		if r.may = nil; p.finals >= 2*most {
 			return search.Action{}, false
 		}
 	}
@@ -47,6 +47,16 @@ func (p *Plan) final(d *decision, aside budgetPart) (search.Action, bool) {
 	}
 	alone.Trial = p.trials(r.must)[0]
 	return alone, p.affords(alone.Trial, budgetPart{})
+}
+
+// mostFinals returns the number of finals that end a campaign without a budget of time. A choice between
+// cells at the edge of a limit may stay open whatever is measured. Under a budget of trials, which may be
+// no more than a bound far away, the finals take as many trials as all else has taken.
+func (p *Plan) mostFinals() int {
+	if p.settings.Budget.Trials == 0 {
+		return p.tuning.MostFinals
+	}
+	return max(p.tuning.MostFinals, p.costs.trials-p.finals)
 }
 
 // trials returns the final trials of cells.

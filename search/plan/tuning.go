@@ -53,7 +53,8 @@ type Tuning struct {
 	// repeat most where the costs are least).
 	WindowsPerLaunch float64
 	// MostFinals is the largest number of final trials without a budget, so that such a campaign
-	// ends. The same number again may confirm their answer. Judged, not measured.
+	// ends, and the least such number under a budget of trials. The same number again may confirm
+	// their answer. Judged, not measured.
 	MostFinals int
 	// LoadCurveReach is the charts' highest load as a multiple of the best one. Only charts depend on it.
 	// Doubled, they have one level more of the usual axis.
