@@ -509,20 +509,25 @@ func TestAnsweredNone(t *testing.T) {
 	}
 }
 
+// answerInTurn makes engines answer one request after the other, in 10 ms each.
+func (l *lab) answerInTurn() {
+	l.service = 0
+	one := make(chan struct{}, 1)
+	l.send = func(*engine, int) error {
+		one <- struct{}{}
+		time.Sleep(10 * ms)
+		<-one
+		return nil
+	}
+}
+
 // The times of a trial are its whole time, with the wait for the answers to requests that are in flight
 // at its end: 200 requests, which are answered one after the other, in 10 ms each.
 func TestTimesHaveTheWaitForLastAnswers(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		l, r := newLab(t)
-		l.service = 0
-		one := make(chan struct{}, 1)
-		l.send = func(*engine, int) error {
-			one <- struct{}{}
-			time.Sleep(10 * ms)
-			<-one
-			return nil
-		}
+		l.answerInTurn()
 		j := job("a", "1")
 		j.Load.Concurrency = 200
 		begin := time.Now()
@@ -577,14 +582,7 @@ func TestTurnsBeginWithAFullQueue(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		l, r := newLab(t)
-		l.service = 0
-		one := make(chan struct{}, 1)
-		l.send = func(*engine, int) error {
-			one <- struct{}{}
-			time.Sleep(10 * ms)
-			<-one
-			return nil
-		}
+		l.answerInTurn()
 		j := job("a", "1")
 		j.Load.Concurrency, j.Windows, j.Turn = 64, 1, true
 		for _, fresh := range []bool{true, false} {
