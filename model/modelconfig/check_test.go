@@ -63,6 +63,7 @@ func TestRefuseUnsupported(t *testing.T) {
 	}
 	err := RefuseUnsupported(mustParse(t, []byte(`name: "m" sequence_batching { state { use_growable_memory: true } } model_transaction_policy { decoupled: true }
 		batch_input {} batch_output {}
+		batch_input { source_input: "o" } batch_input { source_input: "x" } batch_output { source_input: [ "x", "o" ] }
 		input { name: "x" allow_ragged_batch: true } input { name: "y" is_shape_tensor: true } input { name: "o" optional: true } output { name: "z" is_shape_tensor: true }
 		instance_group {} instance_group { secondary_devices {} }
 		model_repository_agents { agents { name: "checksum" } }
@@ -71,6 +72,7 @@ func TestRefuseUnsupported(t *testing.T) {
 			cpu_execution_accelerator { name: "openvino" parameters { key: "load_config" value: "x" } } } }
 		parameters { key: "session.model_external_initializers_file_folder_path" value { string_value: "/" } }`)))
 	for _, want := range []string{"instance_group[1].secondary_devices", "model_repository_agents", "initializers_file_folder_path", "trt_engine_cache_path", "load_config",
+		`batch_input[1] of the optional input "o"`, `batch_output[1] of the optional input "o"`,
 		"sequence_batching.state[0].use_growable_memory", "decoupled", "batch_input", "batch_output", `input[0].allow_ragged_batch ("x")`, `input[1].is_shape_tensor ("y")`, `output[0].is_shape_tensor ("z")`} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q not in %v", want, err)

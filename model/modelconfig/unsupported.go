@@ -69,12 +69,23 @@ func refuseRagged(c *Config, add func(field, instead string)) {
 	if len(c.GetBatchInput())+len(c.GetBatchOutput()) > 0 && c.GetSequenceBatching() != nil {
 		add("batch_input or batch_output with sequence_batching", "give the model these tensors as inputs")
 	}
+	sources := func(field string, names []string) {
+		for _, in := range c.GetInput() {
+			if in.GetOptional() && HasFile(c) && slices.Contains(names, in.GetName()) {
+				add(fmt.Sprintf("%s of the optional input %q", field, in.GetName()), "a request may lack the shape that it is made of")
+			}
+		}
+	}
+	for i, b := range c.GetBatchInput() {
+		sources(fmt.Sprintf("batch_input[%d]", i), b.GetSourceInput())
+	}
 	for i, in := range c.GetInput() {
 		if in.GetAllowRaggedBatch() && HasFile(c) && c.GetSequenceBatching() != nil {
 			add(fmt.Sprintf("input[%d].allow_ragged_batch (%q) with sequence_batching", i, in.GetName()), "pad the requests to one shape")
 		}
 	}
 	for i, b := range c.GetBatchOutput() {
+		sources(fmt.Sprintf("batch_output[%d]", i), b.GetSourceInput())
 		for _, out := range c.GetOutput() {
 			if slices.Contains(b.GetTargetName(), out.GetName()) && out.GetDataType() == configpb.DataType_TYPE_STRING {
 				add(fmt.Sprintf("batch_output[%d] of strings (%q)", i, out.GetName()), "have the model answer with numbers")
