@@ -2,6 +2,7 @@ package engine_test
 
 import (
 	"log/slog"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -90,6 +91,48 @@ func TestStringsAreCharged(t *testing.T) {
 		}
 		if b.Used() != 0 {
 			t.Errorf("%d bytes are charged at the end", b.Used())
+		}
+	}
+}
+
+// What the server makes of a request's shapes is charged before the request is queued. A shape without
+// elements has no data that would bound it: 1,000,000 rows are as many values of 12 bytes.
+func TestValuesOfShapesAreCharged(t *testing.T) {
+	t.Parallel()
+	const integer = configpb.DataType_TYPE_INT32
+	io := modelconfig.ModelIO{
+		Inputs:  []modelconfig.Tensor{{Name: "X", DataType: integer, Dims: []int64{-1, -1}}, {Name: "SHAPES", DataType: integer, Dims: []int64{-1, -1}}},
+		Outputs: []modelconfig.Tensor{{Name: "Y", DataType: integer, Dims: []int64{1}}},
+	}
+	const tensors = `input { name: "X" data_type: TYPE_INT32 dims: [ -1, -1 ] } output { name: "Y" data_type: TYPE_INT32 dims: [ 1 ] }
+		batch_input { kind: BATCH_ITEM_SHAPE target_name: "SHAPES" data_type: TYPE_INT32 source_input: "X" } `
+	s, root := open(t, &enginetest.Backend{IO: io}, tensors)
+	b := budget.New(1 << 20)
+	send := func(rows int64) error {
+		r := &engine.Request{Model: "m", Memory: b.Open(nil), Inputs: []engine.Tensor{{Name: "X", DataType: integer, Shape: []int64{rows, 0}}}}
+		response, err := s.Infer(t.Context(), r)
+		if err == nil {
+			response.Release()
+		}
+		return err
+	}
+	for _, rows := range []int64{1_000_000, 1 << 40, math.MaxInt64} {
+		if err := send(rows); err == nil || fault.CodeOf(err) != fault.Exhausted {
+			t.Fatalf("%d rows: got %v, want a refusal", rows, err)
+		}
+	}
+	if err := send(3); err != nil || b.Used() != 0 {
+		t.Errorf("3 rows: got %v, and %d bytes stay charged", err, b.Used())
+	}
+	for dims, want := range map[string]string{"100000000, 0": "batch_input takes the samples over 1073741824 bytes", "3, 0": ""} {
+		write(t, filepath.Join(root, "m", "config.pbtxt"), tensors+
+			`model_warmup { name: "w" batch_size: 1 inputs { key: "X" value { data_type: TYPE_INT32 dims: [ `+dims+` ] zero_data: true } } }`)
+		got := ""
+		if err := s.Load(t.Context(), "m", engine.Override{}); err != nil {
+			got = err.Error()
+		}
+		if (got == "") != (want == "") || !strings.Contains(got, want) {
+			t.Errorf("a warm-up with %s: got %q, want %q", dims, got, want)
 		}
 	}
 }

@@ -93,6 +93,39 @@ func outputDims(c *modelconfig.Config, name string, batch int) []int64 {
 // Shapes returns the shape of an input in request k of a batch.
 type Shapes func(k int, input string) []int64
 
+// Bytes returns the memory that Join takes for the inputs that it adds to a batch of n requests. A shape
+// without elements may have any number of rows, so it is not bounded by the data. The result is at most
+// 1<<48, which no machine has, so that it can be added up.
+func (s *Spec) Bytes(n int, shapes Shapes) int {
+	const value = 8 + 4 // as a number, and in wire form
+	total := 0.0        // does not overflow
+	for i := range s.derived {
+		d := &s.derived[i]
+		values := 0.0
+		for k := range n {
+			one := d.values(shapes(k, d.source))
+			if d.kind == configpb.BatchInput_BATCH_MAX_ELEMENT_COUNT_AS_SHAPE {
+				values = max(values, one)
+			} else {
+				values += one
+			}
+		}
+		total += value * values
+	}
+	return int(min(total, 1<<48))
+}
+
+// values returns how many values a derived input has for a request whose source has a shape.
+func (d *derived) values(source []int64) float64 {
+	switch d.kind {
+	case configpb.BatchInput_BATCH_MAX_ELEMENT_COUNT_AS_SHAPE:
+		return float64(elements(source))
+	case configpb.BatchInput_BATCH_ITEM_SHAPE, configpb.BatchInput_BATCH_ITEM_SHAPE_FLATTEN:
+		return float64(source[0]) * float64(len(source)-1)
+	}
+	return 1
+}
+
 // Join sets the shapes of a batch of n requests whose data has been gathered, and adds the inputs
 // that are made of the requests' shapes.
 func (s *Spec) Join(b *session.Batch, n int, shapes Shapes) {

@@ -76,6 +76,10 @@ func TestJoin(t *testing.T) {
 			if in := b.Inputs[2]; in.Name != "n" || !slices.Equal(in.Shape, want.shape) || !slices.Equal(numbers(in), want.values) {
 				t.Errorf("%s as %s: %v of shape %v, want %v of shape %v", kind, dataType, numbers(in), in.Shape, want.values, want.shape)
 			}
+			// 12 bytes for each value, of which a zero in front does not count
+			if got, n := s.Bytes(2, two), len(want.values); got != 12*n && got != 12*(n-1) {
+				t.Errorf("%s: got %d bytes for %d values", kind, got, n)
+			}
 		}
 	}
 }

@@ -65,7 +65,11 @@ func (m *Model) needs(j *job) int {
 	if m.composed != nil {
 		return StepBytes * len(m.composed.graph.Steps)
 	}
-	return request.StringBytes(j.prepared.Inputs)
+	n := request.StringBytes(j.prepared.Inputs)
+	if m.Ragged != nil {
+		n += m.Ragged.Bytes(1, func(_ int, input string) []int64 { return shapeOf(&j.prepared, input) })
+	}
+	return n
 }
 
 // IsEnsemble reports whether the model consists of other models.

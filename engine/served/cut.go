@@ -40,7 +40,11 @@ func (c *cut) next(whole *request.Tensor, k, rows int) (request.Tensor, error) {
 // shapesOf returns the shapes of inputs in the requests of a batch.
 func shapesOf(items []scheduler.Item[*job]) ragged.Shapes {
 	return func(k int, input string) []int64 {
-		inputs := items[k].Value.prepared.Inputs
-		return inputs[slices.IndexFunc(inputs, func(in request.Tensor) bool { return in.Name == input })].Shape
+		return shapeOf(&items[k].Value.prepared, input)
 	}
+}
+
+// shapeOf returns the shape of an input of a request, which is there: it is not optional.
+func shapeOf(p *request.Prepared, input string) []int64 {
+	return p.Inputs[slices.IndexFunc(p.Inputs, func(in request.Tensor) bool { return in.Name == input })].Shape
 }

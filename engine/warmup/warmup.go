@@ -145,17 +145,31 @@ func newSample(model string, read Reader, sig *request.Signature, j Joining, sam
 		b.Inputs = append(b.Inputs, session.BatchInput{Name: in.Name, DataType: in.DataType, Shape: in.Shape, Parts: [][]byte{in.Data}})
 	}
 	if j.Ragged != nil {
-		shapes := make(map[string][]int64, len(b.Inputs))
-		for _, in := range b.Inputs {
-			shapes[in.Name] = slices.Clone(in.Shape)
-			if sig.MaxBatch > 0 {
-				shapes[in.Name][0] = 1 // each row is a request
-			}
+		if err := join(b, j.Ragged, p.Rows, sig.MaxBatch > 0, left); err != nil {
+			return Sample{}, err
 		}
-		j.Ragged.Join(b, p.Rows, func(_ int, input string) []int64 { return shapes[input] })
 	}
 	for _, out := range sig.Outputs {
 		b.Outputs = append(b.Outputs, out.Name)
 	}
 	return Sample{sample.GetName(), b, p.Rows, max(1, int(sample.GetCount()))}, nil
+}
+
+// join joins the rows of a sample, each of which is a request, and subtracts the size of what is added from left.
+func join(b *session.Batch, spec *ragged.Spec, rows int, batched bool, left *uint64) error {
+	shapes := make(map[string][]int64, len(b.Inputs))
+	for _, in := range b.Inputs {
+		shapes[in.Name] = slices.Clone(in.Shape)
+		if batched {
+			shapes[in.Name][0] = 1
+		}
+	}
+	of := func(_ int, input string) []int64 { return shapes[input] }
+	size := uint64(spec.Bytes(rows, of))
+	if size > *left {
+		return fmt.Errorf("batch_input takes the samples over %d bytes", maxBytes)
+	}
+	*left -= size
+	spec.Join(b, rows, of)
+	return nil
 }
