@@ -195,3 +195,67 @@ func TestReloadOfSequencesWithOtherBatches(t *testing.T) {
 		}
 	}
 }
+
+// An unload and a reload end the open sequences, so that the requests behind them are answered at once, and the
+// old sessions are freed. A request that a batcher holds back is answered, too.
+func TestRetiredModelWaitsForNobody(t *testing.T) {
+	t.Parallel()
+	const plain = `max_batch_size: 8 input { name: "X" data_type: TYPE_INT32 dims: [ 1 ] } input { name: "READY" data_type: TYPE_INT32 dims: [ 1 ] }
+		output { name: "Y" data_type: TYPE_INT32 dims: [ 1 ] } dynamic_batching { } instance_group { count: 1 kind: KIND_CPU }`
+	one := strings.Replace(sequenceConfig, "max_batch_size: 2", "max_batch_size: 1", 1)
+	unload := func(_ *testing.T, s *engine.Server, _ string) error { return s.Unload("m") }
+	reload := func(t *testing.T, s *engine.Server, root string) error {
+		write(t, filepath.Join(root, "m", "config.pbtxt"), sequenceConfig)
+		return s.Load(t.Context(), "m", engine.Override{})
+	}
+	for name, tc := range map[string]struct {
+		config string
+		hold   int
+		retire func(t *testing.T, s *engine.Server, root string) error
+		open   int // sessions afterwards
+	}{
+		"unload":          {one, 0, unload, 0},
+		"reload":          {one, 0, reload, 1},
+		"unload of held":  {sequenceConfig, 5, unload, 0},
+		"held by batcher": {plain, 5, unload, 0},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			root, b := t.TempDir(), sequences(time.Second)
+			enginetest.WriteModel(t, root, "m", tc.config)
+			s, err := engine.Open(t.Context(), engine.Options{
+				Repositories: []string{root}, Explicit: true, LoadModels: []string{"m"}, ExitOnError: true, Backend: b, Log: slog.New(slog.DiscardHandler),
+				Timer: scheduler.GoTimer, Hold: tc.hold,
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer s.Close()
+			var clients sync.WaitGroup
+			for id := range uint64(3) { // one gets the slot and stays open, two wait behind it
+				r := &engine.Request{Model: "m", Sequence: sequence.ID{Number: 1 + id}, Start: true}
+				for _, in := range []string{"X", "READY"}[:1+strings.Count(tc.config, "dynamic_batching")] {
+					r.Inputs = append(r.Inputs, engine.Tensor{Name: in, DataType: configpb.DataType_TYPE_INT32, Shape: []int64{1, 1}, Data: []byte("data")})
+				}
+				clients.Go(func() {
+					response, err := s.Infer(t.Context(), r)
+					if err != nil {
+						t.Errorf("%s: request %d: %v", name, id, err)
+						return
+					}
+					response.Release()
+				})
+				synctest.Wait()
+			}
+			time.Sleep(2 * time.Second)
+			begin := time.Now()
+			if err := tc.retire(t, s, root); err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
+			clients.Wait()
+			synctest.Wait()
+			if took := time.Since(begin); took > 3*time.Second || b.Open() != tc.open {
+				t.Errorf("%s: the requests were answered after %v, want at most 3s; %d sessions are open, want %d", name, took, b.Open(), tc.open)
+			}
+		})
+	}
+}

@@ -40,3 +40,20 @@ func TestHoldEnds(t *testing.T) {
 		}
 	})
 }
+
+// Nor does one that gets no more requests.
+func TestUnhold(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(1, scheduler.Settings{Dynamic: true, MaxBatch: 8, Hold: 3})
+		b.enqueue(t, scheduler.Item[string]{Value: "A"})
+		time.Sleep(x)
+		b.s.Unhold()
+		time.Sleep(x)
+		b.enqueue(t, scheduler.Item[string]{Value: "B"}) // it was on its way
+		time.Sleep(2 * x)
+		if d := gocmp.Diff([]string{"A 1.00-2.00", "B 2.00-3.00"}, b.executions()); d != "" {
+			t.Error(d)
+		}
+	})
+}

@@ -71,6 +71,15 @@ func (s *Scheduler[T]) Close() {
 	s.wake.Close()
 }
 
+// Unhold forms batches of the requests that are held so far, and of later ones: no more will come.
+// See Settings.Hold.
+func (s *Scheduler[T]) Unhold() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.hold = 0
+	s.pump(time.Now())
+}
+
 // Reconfigure changes the settings for the queued and all later requests. Batches that are already
 // formed stay as they are.
 func (s *Scheduler[T]) Reconfigure(set Settings) {

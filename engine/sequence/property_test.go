@@ -96,6 +96,10 @@ func play(t *testing.T, random *rand.Rand) {
 		Delay: time.Duration(random.IntN(3)) * x, Utilization: float64(random.IntN(3)) / 2, PreserveOrdering: random.IntN(2) == 0,
 		Timer: scheduler.GoTimer,
 	}
+	retires, retired := random.IntN(3) == 0, time.Time{}
+	if retires {
+		set.Idle = 1e6 * x // longer than all executions together
+	}
 	if !set.Oldest {
 		set.MaxBatch = set.Slots // as in Triton
 	}
@@ -111,6 +115,10 @@ func play(t *testing.T, random *rand.Rand) {
 	answered, accepted, executed := 0, 0, 0
 	lives := map[sequence.ID]int{}
 	for n := range 400 {
+		if retires && n == 300 {
+			s.Retire()
+			retired = time.Now()
+		}
 		id := sequence.ID{Number: 1 + random.Uint64N(12)}
 		if random.IntN(2) == 0 {
 			id = sequence.ID{Text: fmt.Sprint(id.Number)} // another sequence
@@ -153,6 +161,9 @@ func play(t *testing.T, random *rand.Rand) {
 	waiting.Wait()
 	if answered != accepted || executed == 0 || len(ran) != executed {
 		t.Errorf("%d accepted, %d answered, %d of them executed, %d executions", accepted, answered, executed, len(ran))
+	}
+	if retires && time.Since(retired) >= set.Idle {
+		t.Error("a request waited for the idle time of another sequence")
 	}
 	if got := s.Pending(); got != 0 {
 		t.Errorf("%d requests wait at the end", got)

@@ -32,6 +32,7 @@ type Scheduler[T any] struct {
 	unfinished int        // requests that are neither executed nor rejected
 	finished   *sync.Cond // none is left while draining
 	last       uint64     // identity that was last given to a request without one
+	retiring   bool       // see Retire
 	draining   bool
 	closed     bool
 }
@@ -76,14 +77,9 @@ func New[T any](set Settings, executors []Executor[T]) *Scheduler[T] {
 // ended. New requests get ErrClosed. It may be called more than once.
 func (s *Scheduler[T]) Close() {
 	s.mu.Lock()
-	s.draining, s.held = true, false
-	now := time.Now()
-	for _, q := range s.bySlot() {
-		s.end(q, now)
-	}
-	for _, in := range s.instances {
-		in.work.Signal()
-	}
+	s.draining = true
+	s.endOpen(time.Now())
+	s.letGo()
 	for s.unfinished > 0 {
 		s.finished.Wait()
 	}
@@ -102,6 +98,43 @@ func (s *Scheduler[T]) Close() {
 		}
 	}
 	s.wake.Close()
+}
+
+// Retire says that most requests go elsewhere from now on. Where a sequence waits for a slot, all open ones end: none
+// waits for a slot that an idle one has. What is held is executed.
+func (s *Scheduler[T]) Retire() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.retiring = true
+	now := time.Now()
+	s.yield(now)
+	s.letGo()
+	s.setTimer(now)
+}
+
+// yield ends the open sequences of a scheduler that retires if one waits for a slot.
+func (s *Scheduler[T]) yield(now time.Time) {
+	if s.retiring && s.backlog.sequences.Len() > 0 {
+		s.endOpen(now)
+	}
+}
+
+// endOpen ends all open sequences.
+func (s *Scheduler[T]) endOpen(now time.Time) {
+	for _, q := range s.bySlot() {
+		s.end(q, now)
+	}
+}
+
+// letGo has the instances look at their slots, and at what is held.
+func (s *Scheduler[T]) letGo() {
+	s.held = false
+	for _, in := range s.instances {
+		if in.batcher != nil {
+			in.batcher.Unhold()
+		}
+		in.work.Signal()
+	}
 }
 
 // bySlot lists the open sequences: those with a slot in the order in which slots are given, then the
@@ -169,6 +202,7 @@ func (s *Scheduler[T]) Enqueue(item Item[T]) (*Ticket[T], error) {
 	}
 	if q.slot == nil {
 		s.await(q, t)
+		s.yield(item.Enqueued)
 	} else {
 		q.slot.in.queued++
 		s.deadlines.set(q, q.idleAfter(time.Time{}))

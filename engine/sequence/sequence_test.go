@@ -216,6 +216,55 @@ func TestHold(t *testing.T) {
 	})
 }
 
+// A scheduler whose requests go elsewhere from now on ends its open sequences where one waits for a slot. So those in
+// the backlog are served without the idle time, and requests that still arrive keep no slot.
+func TestRetire(t *testing.T) {
+	t.Parallel()
+	for _, oldest := range []bool{false, true} {
+		run(t, func(t *testing.T) {
+			b := newBench(1, sequence.Settings{Oldest: oldest, Slots: 1, MaxBatch: 1})
+			b.send(t, "<a1", "<b1", "b2", "<c1")
+			time.Sleep(x)
+			b.s.Retire()
+			synctest.Wait()
+			if _, err := b.s.Enqueue(parse("a2")); !errors.Is(err, sequence.ErrNotStarted) {
+				t.Errorf("a2: %v", err)
+			}
+			b.send(t, "<d1", "<e1")
+			time.Sleep(10 * x)
+			b.send(t, "<f1")
+			time.Sleep(x)
+			b.send(t, "f2") // nobody waits for its slot
+			time.Sleep(x)
+			b.send(t, "<g1")
+			time.Sleep(x)
+			check(t, "executions", []string{
+				"0@0.0: 0=a1", "0@1.0: 0=b1", "0@2.0: 0=b2", "0@3.0: 0=c1", "0@4.0: 0=d1", "0@5.0: 0=e1", "0@11.0: 0=f1", "0@12.0: 0=f2", "0@13.0: 0=g1",
+			}, b.ran())
+			if free, backlog := b.s.Load(); free != 1 || backlog != 0 || b.s.Open() != 0 {
+				t.Errorf("%d slots are free, %d requests in the backlog, %d sequences open; want a free slot alone", free, backlog, b.s.Open())
+			}
+			b.end()
+		})
+	}
+}
+
+// What is held is not held any longer.
+func TestRetireEndsHold(t *testing.T) {
+	t.Parallel()
+	for _, oldest := range []bool{false, true} {
+		run(t, func(t *testing.T) {
+			b := newBench(1, sequence.Settings{Oldest: oldest, Slots: 1, MaxBatch: 1, Hold: 3})
+			b.send(t, "<a1")
+			time.Sleep(x)
+			b.s.Retire()
+			time.Sleep(2 * x)
+			check(t, "executions", []string{"0@1.0: 0=a1"}, b.ran())
+			b.end()
+		})
+	}
+}
+
 // A sequence that has no request for the idle time loses its slot, also while others wait for one. It
 // must start again.
 func TestIdle(t *testing.T) {

@@ -91,8 +91,15 @@ func (p *Pool) batching(c *modelconfig.Config) scheduler.Settings {
 	return set
 }
 
-// Retire waits for the last request and frees the sessions.
+// Retire waits for the last request and frees the sessions. No request waits for others that may come:
+// they go to another pool.
 func (p *Pool) Retire() error {
+	switch {
+	case p.sequences != nil:
+		p.sequences.Retire()
+	case p.scheduler != nil:
+		p.scheduler.Unhold()
+	}
 	p.users.Wait()
 	switch {
 	case p.runner != nil:
