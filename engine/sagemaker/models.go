@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"maps"
 	"net/http"
+	"net/url"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -47,6 +48,7 @@ func newModels(root string) *models {
 
 // find returns the meaning of a request.
 func (m *models) find(method, path, target string) rest.Call {
+	target = url.PathEscape(target) // of an archive in a folder, such as team-a/bert.tar.gz, one name
 	parts := modelsPath.FindStringSubmatch(path)
 	if parts == nil {
 		return rest.Call{Status: http.StatusBadRequest}

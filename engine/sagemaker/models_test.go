@@ -79,19 +79,27 @@ func TestModels(t *testing.T) {
 	e.check("PUT", "/models/a", "", "", 400, "")
 }
 
-// The engine knows a model by the name of its archive, if SageMaker tells it.
+// The engine knows a model by the name of its archive, if SageMaker tells it. An archive may lie in a folder: its
+// path is one name.
 func TestTarget(t *testing.T) {
 	t.Parallel()
-	e := newEndpoint(t, true)
-	enginetest.WriteModel(t, filepath.Join(e.root, "a1"), "model", "max_batch_size: 1")
-	e.check("POST", "/models", "archive", `{"model_name":"a","url":"ROOT/a1/model"}`, 200, "")
-	if got := e.models.find("POST", "/models/a/invoke", "archive").Target; got != "/v2/models/archive/infer" {
-		t.Errorf("invoke asks for %s", got)
-	}
-	e.check("GET", "/models", "", "", 200, `{"models":[{}]}`) // it is not ready under the other name, as in Triton
-	e.check("DELETE", "/models/a", "archive", "", 200, "")
-	if e.server.ModelReady("archive", 0) == nil {
-		t.Error("the model is still served")
+	for archive, name := range map[string]string{
+		"archive": "archive", "bert-v1.tar.gz": "bert-v1.tar.gz", "team-a/bert.tar.gz": "team-a%2Fbert.tar.gz", "50%2F a": "50%252F%20a",
+	} {
+		e := newEndpoint(t, true)
+		enginetest.WriteModel(t, filepath.Join(e.root, "a1"), "model", "max_batch_size: 1")
+		e.check("POST", "/models", archive, `{"model_name":"a","url":"ROOT/a1/model"}`, 200, "")
+		if got := e.models.find("POST", "/models/a/invoke", archive).Target; got != "/v2/models/"+name+"/infer" {
+			t.Errorf("%s: invoke asks for %s", archive, got)
+		}
+		if err := e.server.ModelReady(name, 0); err != nil {
+			t.Errorf("%s: %v", archive, err)
+		}
+		e.check("GET", "/models", "", "", 200, `{"models":[{}]}`) // it is not ready under the other name, as in Triton
+		e.check("DELETE", "/models/a", archive, "", 200, "")
+		if e.server.ModelReady(name, 0) == nil {
+			t.Errorf("%s: the model is still served", archive)
+		}
 	}
 }
 
