@@ -231,6 +231,47 @@ func TestS3(t *testing.T) {
 	}
 }
 
+// The variable that forbids the machine's metadata service leaves the roles of pods and tasks.
+func TestRoles(t *testing.T) {
+	t.Parallel()
+	const off = "AWS_EC2_METADATA_DISABLED"
+	for _, c := range []struct {
+		env  []string
+		want bool
+	}{
+		{nil, true}, {[]string{off, "false"}, true}, {[]string{off, "true"}, false}, {[]string{off, "TRUE"}, false},
+		{[]string{off, "true", "AWS_WEB_IDENTITY_TOKEN_FILE", "/token", "AWS_ROLE_ARN", "arn"}, true},
+		{[]string{off, "true", "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI", "/v2"}, true},
+		{[]string{off, "true", "AWS_CONTAINER_CREDENTIALS_FULL_URI", "http://localhost"}, true},
+	} {
+		if got := mayHaveRole(environment(c.env...)); got != c.want {
+			t.Errorf("%q: got %v, want %v", c.env, got, c.want)
+		}
+	}
+}
+
+// The credentials of a task, which a server beside it has. It reads the process's own environment.
+func TestRoleOfTask(t *testing.T) {
+	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = io.WriteString(w, `{"AccessKeyId": "task", "SecretAccessKey": "hushhush", "Token": "t", "Expiration": "2999-01-01T00:00:00Z"}`)
+	}))
+	defer web.Close()
+	for name, value := range map[string]string{
+		"AWS_EC2_METADATA_DISABLED": "true", "AWS_CONTAINER_CREDENTIALS_FULL_URI": web.URL, "AWS_SHARED_CREDENTIALS_FILE": filepath.Join(t.TempDir(), "none"),
+		"AWS_WEB_IDENTITY_TOKEN_FILE": "", "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI": "", "AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE": "",
+	} {
+		t.Setenv(name, value)
+	}
+	l, err := Parse("s3://bucket")
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := identityS3(l, credentials{}, os.Getenv).GetWithContext(nil)
+	if err != nil || got.AccessKeyID != "task" || got.SessionToken != "t" {
+		t.Errorf("got %+v, %v; want the credentials of the task", got, err)
+	}
+}
+
 // check compares the lists and objects of a store with those of the tests. change changes
 // m/1/model.onnx.
 func check(t *testing.T, s Store, prefix string, change func()) {

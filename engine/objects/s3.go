@@ -6,6 +6,7 @@ import (
 	"io"
 	"iter"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/minio/minio-go/v7"
@@ -48,10 +49,21 @@ func identityS3(l Location, c credentials, getenv func(string) string) *minio_cr
 		return minio_credentials.NewStaticV4(c.KeyID, c.Secret, c.Session)
 	}
 	chain := []minio_credentials.Provider{&minio_credentials.FileAWSCredentials{Profile: c.Profile}}
-	if l.Endpoint == "" && getenv("AWS_EC2_METADATA_DISABLED") != "true" {
+	if l.Endpoint == "" && mayHaveRole(getenv) {
 		chain = append(chain, &minio_credentials.IAM{Client: &http.Client{Timeout: metadataTime}})
 	}
 	return minio_credentials.NewChainCredentials(chain)
+}
+
+// mayHaveRole reports whether a role is asked for. Of a pod or task variables say where. For the machine's it is the
+// metadata service, which a variable of its own forbids, and not the others, as in Amazon's libraries.
+func mayHaveRole(getenv func(string) string) bool {
+	for _, name := range []string{"AWS_WEB_IDENTITY_TOKEN_FILE", "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI", "AWS_CONTAINER_CREDENTIALS_FULL_URI"} {
+		if getenv(name) != "" {
+			return true // minio asks no other place then
+		}
+	}
+	return !strings.EqualFold(getenv("AWS_EC2_METADATA_DISABLED"), "true")
 }
 
 // errChanged is the error of an object that is not the listed one any more.
