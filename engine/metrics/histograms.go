@@ -79,7 +79,7 @@ func (h *Histograms) Observe(namespace, model string, version int64, c *modelcon
 	h.mu.Unlock()
 	return func(t statistics.Timing) {
 		for i := range all {
-			if l := &all[i]; !l.executed || !t.IsCached {
+			if l := &all[i]; !t.IsMissed && (!l.executed || !t.IsCached) {
 				values[i].Observe(float64(l.of(t)) / float64(l.unit))
 			}
 		}

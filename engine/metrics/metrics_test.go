@@ -192,6 +192,56 @@ func TestSummariesOfTheUnloaded(t *testing.T) {
 	}
 }
 
+// A model with a response cache has summaries of the cache, and none of whole requests, as in Triton: what the
+// cache took is known after a request has been counted. Another model has none of the cache.
+func TestSummariesOfTheCached(t *testing.T) {
+	t.Parallel()
+	summaries := metrics.NewSummaries(metrics.DefaultQuantiles())
+	root := t.TempDir()
+	enginetest.WriteModel(t, root, "fake", "response_cache { enable: true }")
+	enginetest.WriteModel(t, root, "plain", "")
+	s, err := engine.Open(t.Context(), engine.Options{
+		Repositories: []string{root}, Explicit: true, LoadModels: []string{"*"}, Observe: summaries.Observe, ResponseCache: 1 << 20,
+		Backend: &enginetest.Backend{}, Log: slog.New(slog.DiscardHandler),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	for range 3 { // the first is executed, and its answer is that of the others
+		infer(t, s, 2)
+	}
+	web := httptest.NewServer(metrics.New(s, metrics.Options{Summaries: summaries}).Handler)
+	defer web.Close()
+	page, err := api.Metrics(t.Context(), strings.TrimPrefix(web.URL, "http://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]string{}
+	for line := range strings.Lines(string(page)) {
+		name, value, _ := strings.Cut(strings.TrimSpace(line), " ")
+		if strings.Contains(name, "_summary_") && strings.Contains(name, "_count{") {
+			got[strings.Replace(name, `,version="1"`, "", 1)] = value
+		}
+	}
+	want := map[string]string{`nv_cache_hit_summary_per_model_count{model="fake"}`: "2", `nv_cache_miss_summary_per_model_count{model="fake"}`: "1"}
+	want[`nv_inference_request_summary_us_count{model="plain"}`] = "0"
+	for step, n := range map[string]string{"queue": "3", "compute_input": "1", "compute_infer": "1", "compute_output": "1"} {
+		want[`nv_inference_`+step+`_summary_us_count{model="fake"}`], want[`nv_inference_`+step+`_summary_us_count{model="plain"}`] = n, "0"
+	}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Errorf("requests in summaries (-want +got):\n%s", d)
+	}
+	for _, help := range []string{
+		"nv_cache_hit_summary_per_model Summary of cache hit counts/durations per model, in microseconds.",
+		"nv_cache_miss_summary_per_model Summary of cache miss counts/durations per model, in microseconds.",
+	} {
+		if !strings.Contains(string(page), "# HELP "+help+"\n") {
+			t.Errorf("the page lacks the text %s", help)
+		}
+	}
+}
+
 func infer(t *testing.T, s *engine.Server, rows int64) {
 	t.Helper()
 	response, err := s.Infer(t.Context(), request(rows))
@@ -352,7 +402,8 @@ func TestHistogramsOfSteps(t *testing.T) {
 	histograms := metrics.NewHistograms()
 	observe := histograms.Observe("", "fake", 1, nil)
 	observe(statistics.Timing{Total: 30 * time.Millisecond, Queue: 500 * time.Microsecond, Input: 600 * time.Microsecond, Infer: 20 * time.Millisecond, Output: 7 * time.Millisecond})
-	observe(statistics.Timing{Total: 2 * time.Millisecond, Queue: 50 * time.Microsecond, IsCached: true})
+	observe(statistics.Timing{Total: 2 * time.Millisecond, Queue: 50 * time.Microsecond, Cache: time.Microsecond, IsCached: true})
+	observe(statistics.Timing{Cache: time.Second, IsMissed: true}) // of the first one
 	web := httptest.NewServer(metrics.New(e.Server, metrics.Options{Histograms: histograms}).Handler)
 	defer web.Close()
 	page, err := api.Metrics(t.Context(), strings.TrimPrefix(web.URL, "http://"))

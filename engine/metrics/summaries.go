@@ -1,6 +1,8 @@
 package metrics
 
 import (
+	"fmt"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -38,13 +40,13 @@ type modelKey struct{ namespace, model, version string }
 // generation holds the figures of a model from a load to an unload.
 type generation struct {
 	key   modelKey
-	steps [5]step
+	steps []step
 }
 
 // step is one of the durations of a request.
 type step struct {
 	values *prometheus.SummaryVec
-	of     func(statistics.Timing) time.Duration
+	of     func(statistics.Timing) (d time.Duration, has bool)
 }
 
 // NewSummaries returns summaries without requests.
@@ -52,31 +54,43 @@ func NewSummaries(quantiles map[float64]float64) *Summaries {
 	return &Summaries{quantiles: quantiles, present: map[modelKey]*generation{}}
 }
 
-func (s *Summaries) newGeneration(key modelKey) *generation {
-	vec := func(name, help string) *prometheus.SummaryVec {
-		return prometheus.NewSummaryVec(prometheus.SummaryOpts{
+// steps returns the summaries of models without a response cache, and those that others have in place of the
+// first one. Names and texts are Triton's, which leaves that out, since a request's time in the cache is known later.
+func (s *Summaries) steps() (plain, cached []step) {
+	one := func(name, help string, of func(statistics.Timing) (time.Duration, bool)) step {
+		return step{prometheus.NewSummaryVec(prometheus.SummaryOpts{
 			Name: name, Help: help, Objectives: s.quantiles, MaxAge: summaryAge, AgeBuckets: summarySteps,
-		}, modelLabels())
+		}, modelLabels()), of}
 	}
-	return &generation{key, [5]step{
-		{vec("nv_inference_request_summary_us", "Summary of inference request duration in microseconds (includes cached requests)"),
-			func(t statistics.Timing) time.Duration { return t.Total }},
-		{vec("nv_inference_queue_summary_us", "Summary of inference queuing duration in microseconds (includes cached requests)"),
-			func(t statistics.Timing) time.Duration { return t.Queue }},
-		{vec("nv_inference_compute_input_summary_us", "Cumulative compute input duration in microseconds (does not include cached requests)"),
-			func(t statistics.Timing) time.Duration { return t.Input }},
-		{vec("nv_inference_compute_infer_summary_us", "Cumulative compute inference duration in microseconds (does not include cached requests)"),
-			func(t statistics.Timing) time.Duration { return t.Infer }},
-		{vec("nv_inference_compute_output_summary_us", "Cumulative inference compute output duration in microseconds (does not include cached requests)"),
-			func(t statistics.Timing) time.Duration { return t.Output }},
-	}}
+	plain = []step{
+		one("nv_inference_request_summary_us", "Summary of inference request duration in microseconds (includes cached requests)",
+			func(t statistics.Timing) (time.Duration, bool) { return t.Total, !t.IsMissed }),
+		one("nv_inference_queue_summary_us", "Summary of inference queuing duration in microseconds (includes cached requests)",
+			func(t statistics.Timing) (time.Duration, bool) { return t.Queue, !t.IsMissed }),
+		one("nv_inference_compute_input_summary_us", "Cumulative compute input duration in microseconds (does not include cached requests)",
+			func(t statistics.Timing) (time.Duration, bool) { return t.Input, !t.IsMissed && !t.IsCached }),
+		one("nv_inference_compute_infer_summary_us", "Cumulative compute inference duration in microseconds (does not include cached requests)",
+			func(t statistics.Timing) (time.Duration, bool) { return t.Infer, !t.IsMissed && !t.IsCached }),
+		one("nv_inference_compute_output_summary_us", "Cumulative inference compute output duration in microseconds (does not include cached requests)",
+			func(t statistics.Timing) (time.Duration, bool) { return t.Output, !t.IsMissed && !t.IsCached }),
+	}
+	const help = "Summary of cache %s counts/durations per model, in microseconds."
+	cached = []step{
+		one("nv_cache_hit_summary_per_model", fmt.Sprintf(help, "hit"), func(t statistics.Timing) (time.Duration, bool) { return t.Cache, t.IsCached }),
+		one("nv_cache_miss_summary_per_model", fmt.Sprintf(help, "miss"), func(t statistics.Timing) (time.Duration, bool) { return t.Cache, t.IsMissed }),
+	}
+	return plain, cached
 }
 
 // Observe begins the summaries of a model at zero. The Observer that it returns counts answered
 // requests. Both are safe for concurrent use. Requests that the previous generation still answers
 // are on no page.
-func (s *Summaries) Observe(namespace, model string, version int64, _ *modelconfig.Config) statistics.Observer {
-	g := s.newGeneration(modelKey{namespace, model, strconv.FormatInt(version, 10)})
+func (s *Summaries) Observe(namespace, model string, version int64, c *modelconfig.Config) statistics.Observer {
+	steps, cached := s.steps()
+	if c.GetResponseCache().GetEnable() {
+		steps = append(steps[1:], cached...)
+	}
+	g := &generation{modelKey{namespace, model, strconv.FormatInt(version, 10)}, steps}
 	s.mu.Lock()
 	s.present[g.key] = g
 	s.mu.Unlock()
@@ -84,17 +98,15 @@ func (s *Summaries) Observe(namespace, model string, version int64, _ *modelconf
 }
 
 func (g *generation) observe(t statistics.Timing) {
-	steps := g.steps[:]
-	if t.IsCached {
-		steps = steps[:2] // the whole, and the queue
-	}
-	for _, one := range steps {
-		one.values.WithLabelValues(g.key.model, g.key.version).Observe(float64(one.of(t).Microseconds()))
+	for _, one := range g.steps {
+		if d, has := one.of(t); has {
+			one.values.WithLabelValues(g.key.model, g.key.version).Observe(float64(d.Microseconds()))
+		}
 	}
 }
 
 func (s *Summaries) describe(out chan<- *prometheus.Desc) {
-	for _, one := range s.newGeneration(modelKey{}).steps {
+	for _, one := range slices.Concat(s.steps()) {
 		one.values.Describe(out)
 	}
 }

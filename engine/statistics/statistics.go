@@ -58,14 +58,15 @@ type counters struct {
 }
 
 // Timing holds the durations of one answered request: from its acceptance to its answer, in the
-// queue, and in the three steps of its execution.
+// queue, in the three steps of its execution, and in the response cache.
 type Timing struct {
-	Total, Queue, Input, Infer, Output time.Duration
-	IsCached                           bool // it was not executed: the steps have no durations
+	Total, Queue, Input, Infer, Output, Cache time.Duration
+	IsCached                                  bool // it was not executed: the steps have no durations
+	IsMissed                                  bool // it was observed before, and has Cache alone: its answer was not found
 }
 
-// Observer is called for each answered request by the goroutine that answers it. So it must be
-// quick, and safe for concurrent use.
+// Observer is called for each answered request by the goroutine that answers it, and once more if the cache lacked
+// its answer. So it must be quick, and safe for concurrent use.
 type Observer func(Timing)
 
 // Span holds the durations of one execution, in three steps.
@@ -103,7 +104,7 @@ func (s *Statistics) Succeeded(rows int, total, queue time.Duration, d Span, end
 // Found counts a request that a cached answer has.
 func (s *Statistics) Found(total, queue, took time.Duration) {
 	if s.observe != nil {
-		s.observe(Timing{Total: total, Queue: queue, IsCached: true})
+		s.observe(Timing{Total: total, Queue: queue, Cache: took, IsCached: true})
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -114,6 +115,9 @@ func (s *Statistics) Found(total, queue, took time.Duration) {
 // Missed counts a request that had no cached answer, after succeeded. took is the time of search and
 // storage.
 func (s *Statistics) Missed(took time.Duration) {
+	if s.observe != nil {
+		s.observe(Timing{Cache: took, IsMissed: true})
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.load.missed(took)
