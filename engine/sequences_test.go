@@ -151,6 +151,17 @@ func TestRefusedRequestKeepsItsState(t *testing.T) {
 	if y, err := send("two ", engine.Request{}); err != nil || y != "one " {
 		t.Errorf("after refused requests: the state is %q, %v; want that of the last answer", y, err)
 	}
+	for _, tc := range []struct {
+		memory *budget.Account
+		want   string
+	}{
+		{account, "try again later, from the start of sequence 1, which has ended"},
+		{nil, "must specify the START flag"},
+	} {
+		if y, err := send("last", engine.Request{End: true, Memory: tc.memory}); err == nil || !strings.Contains(err.Error(), tc.want) {
+			t.Errorf("the last request: got %q, %v; want an error that says %q", y, err, tc.want)
+		}
+	}
 	if n := full.Used(); n != 50 {
 		t.Errorf("%d bytes are charged, want 50", n)
 	}

@@ -79,7 +79,7 @@ func (e *apartExecutor) settle(j *job, a *session.Apart) {
 	}
 	response := &Response{Model: j.model.Name, Version: j.model.Version, ID: j.request.ID, account: j.request.Memory, Outputs: a.Outputs}
 	if !response.account.Take(request.DataBytes(response.Outputs)) {
-		j.err = fault.Full(response.account)
+		j.err = j.full()
 		return
 	}
 	j.response = response

@@ -211,7 +211,7 @@ func (e *executor) hand(items []scheduler.Item[*job], responses []Response, memo
 		}
 		if account := responses[k].account; !account.Take(request.DataBytes(responses[k].Outputs)) {
 			memory.Release()
-			it.Value.err = fault.Full(account)
+			it.Value.err = it.Value.full()
 			continue
 		}
 		it.Value.response = &responses[k]

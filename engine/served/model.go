@@ -164,6 +164,15 @@ func (j *job) classify() {
 	}
 }
 
+// full refuses a request whose answer has no room. The last one of a sequence cannot be sent again: its sequence ended
+// when it came.
+func (j *job) full() error {
+	if j.model.Added != nil && j.request.End {
+		return fault.Errorf(fault.Exhausted, "%s, from the start of sequence %s, which has ended", fault.Full(j.request.Memory), j.request.Sequence)
+	}
+	return fault.Full(j.request.Memory)
+}
+
 // withdraw fails a request. It releases the response if there is one already. Nobody may see it any more.
 func (j *job) withdraw(err error) {
 	if j.response != nil {
