@@ -7,6 +7,7 @@
 package dataset
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -29,6 +30,9 @@ type Dataset struct {
 	// shapes; nil for one shape. Their labels are also in Labels.
 	Parts  []Dataset
 	Labels []int64 // correct class of each row; nil without labels
+	// Places has the place of each row in the file or folder, where Parts have another order; nil: the
+	// same order
+	Places []int
 	// Batched: the model batches: a request may have several rows; otherwise each row is one
 	// request
 	Batched bool
@@ -87,6 +91,18 @@ func (d Dataset) Batches(most int) int {
 	return n
 }
 
+// Order lists the rows in the order of the file or folder.
+func (d Dataset) Order() []int {
+	order := make([]int, d.Rows)
+	for i := range order {
+		order[i] = i
+	}
+	if d.Places != nil {
+		slices.SortFunc(order, func(a, b int) int { return cmp.Compare(d.Places[a], d.Places[b]) })
+	}
+	return order
+}
+
 // Join returns a dataset with the rows of several parts, which differ in their shapes. There is at
 // least one part.
 func Join(parts []Dataset) Dataset {
@@ -96,7 +112,7 @@ func Join(parts []Dataset) Dataset {
 	d := Dataset{Name: parts[0].Name, Parts: parts, Batched: parts[0].Batched, Synthetic: parts[0].Synthetic}
 	for _, part := range parts {
 		d.Rows += part.Rows
-		d.Labels = append(d.Labels, part.Labels...)
+		d.Labels, d.Places = append(d.Labels, part.Labels...), append(d.Places, part.Places...)
 		for _, note := range part.Notes {
 			if !slices.Contains(d.Notes, note) {
 				d.Notes = append(d.Notes, note)
@@ -122,8 +138,8 @@ func rowsOf(t inputs.Tensor, from, to int) inputs.Tensor {
 }
 
 // Head returns the first n rows, at least one, with their labels, sharing memory with d. It returns
-// d if d has at most n rows. Of several shapes it has rows in proportion, and at least one of each,
-// which may be more than n.
+// d if d has at most n rows. Of several shapes it has the first rows of each in proportion, and at
+// least one of each, which may be more than n.
 func (d Dataset) Head(n int) Dataset {
 	if n >= d.Rows {
 		return d
@@ -144,6 +160,7 @@ func (d Dataset) Head(n int) Dataset {
 		head.Inputs[name] = rowsOf(t, 0, n)
 	}
 	head.Labels = d.Labels[:len(d.Labels)/d.Rows*n]
+	head.Places = d.Places[:min(n, len(d.Places))]
 	head.Rows = n
 	return head
 }
@@ -221,7 +238,8 @@ func bytesOf(t inputs.Tensor) int {
 }
 
 // Digest returns the sha256, as lower-case hex, of everything that affects a run with the rows:
-// inputs and labels, without the name.
+// inputs and labels, without the name. The order in which rows of several shapes follow each other is
+// not part of it, since each run has them by shape.
 func (d Dataset) Digest() string {
 	h := sha256.New()
 	fmt.Fprintf(h, "%d rows, batched %t\n", d.Rows, d.Batched)
@@ -333,6 +351,20 @@ func grouped[T any](values []T, key func(T) string) [][]T {
 		groups[i] = append(groups[i], v)
 	}
 	return groups
+}
+
+// runs splits values into runs of consecutive ones with equal keys.
+func runs[T any](values []T, key func(T) string) [][]T {
+	var list [][]T
+	before := ""
+	for i, v := range values {
+		if k := key(v); i == 0 || k != before {
+			list, before = append(list, nil), k
+		}
+		last := len(list) - 1
+		list[last] = append(list[last], v)
+	}
+	return list
 }
 
 // shapesKey is equal for arrays of equal names and shapes.

@@ -13,9 +13,9 @@ import (
 )
 
 // fit makes a dataset from arrays. It checks each array against the model, and all arrays against
-// each other.
-func fit(arrays map[string]inputs.Tensor, labels []int64, s Signature) (Dataset, error) {
-	f := fitter{batched: s.Batches, sizes: map[string]boundSize{}}
+// each other. first is the place of the first row in the file or folder.
+func fit(arrays map[string]inputs.Tensor, labels []int64, s Signature, first int) (Dataset, error) {
+	f := fitter{batched: s.Batches, first: int64(first), sizes: map[string]boundSize{}}
 	d := Dataset{Batched: f.batched, Labels: labels}
 	if d.Inputs, d.Rows = f.all(arrays, s, f.fit); d.Rows > 0 && labels != nil && len(labels)%d.Rows != 0 {
 		f.wrong.Addf("there are %d labels for %d rows", len(labels), d.Rows)
@@ -47,6 +47,7 @@ func checkOutlines(outlines map[string]npy.Outline, s Signature) error {
 // fitter collects errors and conversions.
 type fitter struct {
 	batched bool
+	first   int64                // place of the first row
 	sizes   map[string]boundSize // by symbol of the model's shapes
 	wrong   problems.List
 	notes   []string
@@ -111,7 +112,7 @@ func (f *fitter) fit(v onnx.Value, t inputs.Tensor) (inputs.Tensor, error) {
 	}
 	if i, ok := elements.FindNaN(converted); ok {
 		n, _ := onnx.Elements(converted.Shape[1:]) // elements of one row
-		return inputs.Tensor{}, fmt.Errorf("it has NaN (row %d, counted from 0), and the outputs of such a row cannot be compared; leave such rows out", i/n)
+		return inputs.Tensor{}, fmt.Errorf("it has NaN (row %d, counted from 0), and the outputs of such a row cannot be compared; leave such rows out", f.first+i/n)
 	}
 	return converted, nil
 }

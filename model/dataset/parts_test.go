@@ -1,6 +1,8 @@
 package dataset_test
 
 import (
+	"errors"
+	"math"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -69,6 +71,13 @@ func TestReadsRowsOfSeveralShapes(t *testing.T) {
 	if head := d.Head(2); head.Rows != 2 || len(head.Parts) != 2 || head.Digest() == d.Digest() {
 		t.Errorf("the head has %d rows in %d parts", head.Rows, len(head.Parts))
 	}
+	// In the folder the long rows are the first ones.
+	if diff := cmp.Diff([]int{4, 5, 0, 1, 2, 3}, d.Order()); diff != "" {
+		t.Errorf("the order of the folder (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]int{1, 0}, d.Head(2).Order()); diff != "" {
+		t.Errorf("the order of the head (-want +got):\n%s", diff)
+	}
 	counts, random := map[int64]int{}, rand.New(rand.NewPCG(1, 1))
 	for range 3000 {
 		counts[d.Draw(2, random)["ids"].Shape[1]]++
@@ -91,12 +100,37 @@ func TestReadsStepsOfSeveralShapes(t *testing.T) {
 	if err != nil || len(d.Parts) != 2 || d.Parts[0].Rows != 1 || d.Parts[1].Rows != 2 {
 		t.Fatalf("got %+v, %v", d, err)
 	}
+	if diff := cmp.Diff([]int{1, 0, 2}, d.Order()); diff != "" {
+		t.Errorf("the order of the steps (-want +got):\n%s", diff)
+	}
 	if _, err := read(`{"data": [` + step("1,2", "1", "2") + `]}`); err == nil {
 		t.Error("a step whose symbol has two sizes is read")
 	}
 	_, err = read(`{"data": [` + step("1", "1", "1") + `, {"ids": {"content": [1], "shape": [1]}}]}`)
 	if err == nil || !strings.Contains(err.Error(), "step 1 lacks") {
 		t.Errorf("a step without an input: %v", err)
+	}
+}
+
+// A mistake names the row of the folder.
+func TestNamesTheRowOfAFolder(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	rowsOfLengths(t, dir, 3, 1)
+	last := arrays{
+		"ids":  {Type: onnx.Int64, Shape: []int64{2, 1}, Data: make([]byte, 16)},
+		"mask": {Type: onnx.Float, Shape: []int64{2, 1}, Data: onnx.AppendFloat(make([]byte, 4), onnx.Float, math.NaN())},
+	}
+	file, err := os.Create(filepath.Join(dir, "c.npz"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(npy.WriteArchive(file, last), file.Close()); err != nil {
+		t.Fatal(err)
+	}
+	const want = "NaN (row 5, counted from 0)" // behind two archives of two rows, the second row
+	if _, err := dataset.Read(dir, twoInputs()); err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("%v lacks %q", err, want)
 	}
 }
 

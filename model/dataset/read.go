@@ -61,11 +61,11 @@ func ReadFor(path string, s Signature) (Dataset, error) {
 	if err != nil {
 		return Dataset{}, err
 	}
-	parts := make([]Dataset, len(sets))
+	parts, row := make([]Dataset, len(sets)), 0
 	for i, arrays := range sets {
 		labels, err := takeLabels(arrays, s)
 		if err == nil {
-			parts[i], err = fit(arrays, labels, s)
+			parts[i], err = fit(arrays, labels, s, row)
 		}
 		if err == nil && (parts[i].Labels == nil) != (parts[0].Labels == nil) {
 			err = errors.New("some rows have labels, others have none: give all, or leave them out")
@@ -73,8 +73,15 @@ func ReadFor(path string, s Signature) (Dataset, error) {
 		if err != nil {
 			return Dataset{}, readError(path, err)
 		}
+		for range parts[i].Rows {
+			parts[i].Places = append(parts[i].Places, row)
+			row++
+		}
 	}
 	d := joinByShape(parts)
+	if d.Parts == nil {
+		d.Places = nil
+	}
 	d.Name = filepath.Base(path)
 	return d, nil
 }
@@ -97,7 +104,7 @@ func concat(parts []Dataset) Dataset {
 	if len(parts) == 1 {
 		return d
 	}
-	d.Inputs, d.Rows, d.Labels = map[string]inputs.Tensor{}, 0, nil
+	d.Inputs, d.Rows, d.Labels, d.Places = map[string]inputs.Tensor{}, 0, nil, nil
 	for _, part := range parts {
 		for name, t := range part.Inputs {
 			sum, known := d.Inputs[name]
@@ -108,7 +115,7 @@ func concat(parts []Dataset) Dataset {
 			sum.Data, sum.Strings = append(sum.Data, t.Data...), append(sum.Strings, t.Strings...)
 			d.Inputs[name] = sum
 		}
-		d.Rows, d.Labels = d.Rows+part.Rows, append(d.Labels, part.Labels...)
+		d.Rows, d.Labels, d.Places = d.Rows+part.Rows, append(d.Labels, part.Labels...), append(d.Places, part.Places...)
 	}
 	return d
 }
@@ -117,7 +124,8 @@ func readError(path string, err error) error {
 	return fmt.Errorf("cannot read the dataset %q: %w", path, err)
 }
 
-// readSets reads the arrays without changes, in sets of rows of one shape. Its errors name the file.
+// readSets reads the arrays without changes, in sets of rows of one shape that follow each other. Its
+// errors name the file.
 func readSets(path string, s Signature) ([]map[string]inputs.Tensor, error) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -227,7 +235,7 @@ func readOnly(path string, s Signature) (map[string]inputs.Tensor, error) {
 	return npy.ReadFiles(map[string]string{s.Inputs[0].Name: path}, options(path, s))
 }
 
-// readJSON reads perf_analyzer's data: all steps of all streams, those of equal shapes together.
+// readJSON reads perf_analyzer's data: all steps of all streams, in sets of steps of equal shapes.
 // Expected outputs must match the model but are not used, since accuracy is the agreement with the
 // original model.
 func readJSON(path string, size int64, s Signature) ([]map[string]inputs.Tensor, error) {
@@ -250,8 +258,8 @@ func readJSON(path string, size int64, s Signature) ([]map[string]inputs.Tensor,
 		return nil, readError(path, err)
 	}
 	var sets []map[string]inputs.Tensor
-	for _, group := range grouped(steps, shapesKey[perfdata.Step]) {
-		arrays, err := stack(group)
+	for _, run := range runs(steps, shapesKey[perfdata.Step]) {
+		arrays, err := stack(run)
 		if err != nil {
 			return nil, readError(path, err)
 		}

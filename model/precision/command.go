@@ -28,8 +28,9 @@ const commandTimeout = 10 * time.Minute
 const maxWords = 64 << 10
 
 // runMetric runs the user's command with the names of two .npz files after its own arguments: the
-// outputs of the original and of the variant. It returns the number on the last line of the output.
-func runMetric(ctx context.Context, command string, reference, variant accuracy.Outputs) (float64, error) {
+// outputs of the original and of the variant, with the rows in an order (dataset.Dataset.Order). It
+// returns the number on the last line of the output.
+func runMetric(ctx context.Context, command string, order []int, reference, variant accuracy.Outputs) (float64, error) {
 	folder, err := durable.NewScratch("", metricFolder)
 	if err != nil {
 		return 0, fmt.Errorf("cannot make a folder for the outputs: %w", err)
@@ -37,7 +38,7 @@ func runMetric(ctx context.Context, command string, reference, variant accuracy.
 	defer folder.Close() // the next one removes what stays
 	files := []string{filepath.Join(folder.Dir, "reference.npz"), filepath.Join(folder.Dir, "variant.npz")}
 	for i, outputs := range []accuracy.Outputs{reference, variant} {
-		arrays, err := joined(outputs)
+		arrays, err := joined(outputs, order)
 		if err == nil {
 			err = durable.WriteFile(files[i], func(w io.Writer) error { return npy.WriteArchive(w, arrays) })
 		}
@@ -101,9 +102,9 @@ func (l *lastBytes) lastLine() string {
 	return strings.TrimSpace(string(lines[len(lines)-1]))
 }
 
-// joined concatenates the rows of each output's batches into one array. An output without
-// dimensions becomes a row of numbers, one per batch.
-func joined(outputs accuracy.Outputs) (map[string]inputs.Tensor, error) {
+// joined concatenates the rows of each output's batches into one array, and puts them in an order. An
+// output without dimensions becomes a row of numbers, one per batch.
+func joined(outputs accuracy.Outputs, order []int) (map[string]inputs.Tensor, error) {
 	arrays := map[string]inputs.Tensor{}
 	for _, batch := range outputs {
 		for _, name := range slices.Sorted(maps.Keys(batch)) {
@@ -123,5 +124,25 @@ func joined(outputs accuracy.Outputs) (map[string]inputs.Tensor, error) {
 			arrays[name] = all
 		}
 	}
+	if !slices.IsSorted(order) {
+		for name, t := range arrays {
+			arrays[name] = inOrder(t, order)
+		}
+	}
 	return arrays, nil
+}
+
+// inOrder puts the rows of the data in an order; each may have several rows of the output. An output
+// without the rows of the data, such as one number per batch, stays as it is.
+func inOrder(t inputs.Tensor, order []int) inputs.Tensor {
+	if int(t.Shape[0])%len(order) != 0 {
+		return t
+	}
+	bytes, texts := len(t.Data)/len(order), len(t.Strings)/len(order)
+	ordered := inputs.Tensor{Type: t.Type, Shape: t.Shape}
+	for _, i := range order {
+		ordered.Data = append(ordered.Data, t.Data[i*bytes:(i+1)*bytes]...)
+		ordered.Strings = append(ordered.Strings, t.Strings[i*texts:(i+1)*texts]...)
+	}
+	return ordered
 }

@@ -11,7 +11,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"tuner/internal/children/childrentest"
+	"tuner/model/dataset"
 	"tuner/model/dataset/npy"
 	"tuner/model/onnx"
 	"tuner/model/onnx/inputs"
@@ -65,7 +68,7 @@ func TestMetric(t *testing.T) {
 	kept := t.TempDir()
 	reference := accuracy.Outputs{{"y": floats([]float32{1, 2}, 2), "n": floats([]float32{5})}, {"y": floats([]float32{3}, 1), "n": floats([]float32{6})}}
 	variant := accuracy.Outputs{{"y": floats([]float32{7, 8}, 2)}, {"y": floats([]float32{9}, 1)}}
-	value, err := runMetric(t.Context(), `f() { cp "$1" "$2" `+kept+`; echo 42; }; f`, reference, variant)
+	value, err := runMetric(t.Context(), `f() { cp "$1" "$2" `+kept+`; echo 42; }; f`, nil, reference, variant)
 	if err != nil || value != 42 {
 		t.Fatalf("%v, %v", value, err)
 	}
@@ -84,8 +87,38 @@ func TestMetric(t *testing.T) {
 		}
 	}
 	ragged := accuracy.Outputs{{"y": floats([]float32{1, 2}, 1, 2)}, {"y": floats([]float32{3}, 1, 1)}}
-	if _, err := runMetric(t.Context(), "echo 1;:", ragged, variant); err == nil || !strings.Contains(err.Error(), "rows of shape [2] and of [1]") {
+	if _, err := runMetric(t.Context(), "echo 1;:", nil, ragged, variant); err == nil || !strings.Contains(err.Error(), "rows of shape [2] and of [1]") {
 		t.Errorf("rows of different shapes: %v", err)
+	}
+}
+
+// The command reads the rows of several shapes in the order of the file. Here its first row is the one of a
+// large shape, which is run last; the other three have a batch of their own.
+func TestMetricInTheOrderOfTheFile(t *testing.T) {
+	t.Parallel()
+	kept, least := t.TempDir(), 0.0
+	part := func(places []int, values ...float32) dataset.Dataset {
+		n := len(places)
+		return dataset.Dataset{Name: "rows", Rows: n, Places: places, Batched: true, Inputs: map[string]inputs.Tensor{"x": floats(values, int64(n), 2)}}
+	}
+	data := dataset.Join([]dataset.Dataset{part([]int{1, 2, 3}, 1, 10, 2, 20, 3, 30), part([]int{0}, 0, 5)})
+	l := newLab(t, map[string]float64{"a": .25})
+	k := l.maker(0, func(o *Options) {
+		o.Data = data
+		o.Limit = &accuracy.Limit{Metric: "command", Min: &least, Command: `f() { cp "$1" "$2" ` + kept + `; echo 1; }; f`}
+	})
+	l.make(k, recipe.Int8, "cpu")
+	for name, want := range map[string][]float32{
+		"reference.npz": {0, 5, 1, 10, 2, 20, 3, 30},
+		"variant.npz":   {.25, 5.25, 1.25, 10.25, 2.25, 20.25, 3.25, 30.25},
+	} {
+		arrays, err := npy.ReadArchive(filepath.Join(kept, name), npy.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(floats(want, 4, 2), arrays["y"]); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
 	}
 }
 
@@ -154,7 +187,7 @@ func TestLeftovers(t *testing.T) {
 	if err := errors.Join(os.Mkdir(left, 0o700), os.WriteFile(filepath.Join(left, "reference.npz"), nil, 0o600)); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := runMetric(t.Context(), "echo 1; #", accuracy.Outputs{}, accuracy.Outputs{}); err != nil {
+	if _, err := runMetric(t.Context(), "echo 1; #", nil, accuracy.Outputs{}, accuracy.Outputs{}); err != nil {
 		t.Fatal(err)
 	}
 	if found, err := os.ReadDir(dir); err != nil || len(found) != 0 {

@@ -48,7 +48,7 @@ func (k *Maker) compare(ctx context.Context, reference, variant accuracy.Outputs
 	}
 	report.Synthetic = k.options.Data.Synthetic
 	if limit := k.options.Limit; limit != nil && limit.Command != "" && report.IsFinite() {
-		value, err := runMetric(ctx, limit.Command, reference, variant)
+		value, err := runMetric(ctx, limit.Command, k.options.Data.Order(), reference, variant)
 		if err != nil {
 			return accuracy.Report{}, err
 		}

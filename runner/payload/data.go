@@ -63,7 +63,8 @@ func (k *maker) readFiles(paths []string) (steps []step, streams int) {
 // mostRows bounds the bytes of rows. All of them are encoded and kept.
 const mostRows = 1 << 30
 
-// readRows reads NumPy's arrays. Each row is a step. Labels are not used.
+// readRows reads NumPy's arrays. Each row is a step, in the order of the file or folder. Labels are not
+// used.
 func (k *maker) readRows(path string) []step {
 	d, err := dataset.ReadFor(path, k.signature())
 	switch {
@@ -75,7 +76,7 @@ func (k *maker) readRows(path string) []step {
 		return nil
 	}
 	steps := make([]step, d.Rows)
-	for i := range steps {
+	for place, i := range d.Order() {
 		row := d.Slice(i, i+1)
 		if k.model.Batches() {
 			for name, t := range row {
@@ -83,7 +84,7 @@ func (k *maker) readRows(path string) []step {
 				row[name] = t
 			}
 		}
-		steps[i] = step{in: row, origin: fmt.Sprintf("%s, row %d", path, i)}
+		steps[place] = step{in: row, origin: fmt.Sprintf("%s, row %d", path, place)}
 	}
 	return steps
 }

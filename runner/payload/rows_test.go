@@ -72,6 +72,39 @@ func TestRows(t *testing.T) {
 	}
 }
 
+// Rows of a folder are sent in the order of its archives, the long ones of the first archive too.
+func TestRowsOfSeveralShapes(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	for i, ids := range [][]int64{{100, 101, 102, 103}, {110, 111}, {120, 121}} {
+		from := archive(t, map[string]inputs.Tensor{
+			"x":   {Type: onnx.Float, Shape: []int64{1, 2}, Data: floats(0, 1)},
+			"ids": {Type: onnx.Int64, Shape: []int64{1, int64(len(ids))}, Data: make64(ids...)},
+		})
+		if err := os.Rename(from, filepath.Join(dir, string(rune('a'+i))+".npz")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	set, err := payload.Make(model(true), payload.Source{Data: []string{dir}, Batch: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got [][]byte
+	for _, r := range set.Requests {
+		for _, in := range r.Infer.Inputs {
+			if in.Name == "ids" {
+				got = append(got, in.Data)
+			}
+		}
+	}
+	if diff := cmp.Diff([][]byte{make64(100, 101, 102, 103), make64(110, 111), make64(120, 121)}, got); diff != "" {
+		t.Errorf("ids (-want +got):\n%s", diff)
+	}
+	if origin := set.Requests[0].Origin; origin != dir+", row 0" {
+		t.Errorf("the first request is from %q", origin)
+	}
+}
+
 // Without a batch dimension each row is a request of the model's shape.
 func TestRowsWithoutBatch(t *testing.T) {
 	t.Parallel()
