@@ -2,7 +2,9 @@ package verify
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"math"
 	"os"
 
@@ -94,9 +96,18 @@ func (j Judge) compare(ctx context.Context, m export.ManifestModel, c campaign.C
 	if err != nil || reason != "" {
 		return Skipped, reason, err
 	}
-	data, calibration, err := profile.Data(c.Profile, profile.Subject{Name: m.Name, Model: original, Config: base, Rows: rows})
-	if err != nil {
+	subject := profile.Subject{Name: m.Name, Model: original, Config: base, Rows: rows}
+	if c.Header.Mix != nil {
+		subject.Mix = c.Header.Mix.Kinds
+	}
+	data, calibration, err := profile.Data(c.Profile, subject)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return Skipped, fmt.Sprintf("the data of the campaign's comparison are gone: %v", err), nil
+	case err != nil:
 		return "", "", err
+	case c.Header.Data != "" && data.Digest() != c.Header.Data:
+		return Skipped, fmt.Sprintf("the data of the campaign's comparison (%s) have changed", data.Name), nil
 	}
 	cache, err := durable.NewScratch("", "tuner-verify-") // ignores the campaign's comparisons in the user's cache
 	if err != nil {

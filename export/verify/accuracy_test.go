@@ -1,12 +1,162 @@
 package verify
 
 import (
+	"context"
+	"maps"
 	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 
+	"google.golang.org/protobuf/proto"
+
+	"tuner/export"
+	"tuner/model/dataset/elements"
+	"tuner/model/modelconfig"
+	"tuner/model/onnx"
+	"tuner/model/onnx/build"
+	"tuner/model/onnx/inputs"
+	"tuner/model/onnx/onnxpb"
 	"tuner/model/precision"
 	"tuner/model/precision/accuracy"
+	"tuner/profile"
+	"tuner/profile/journal"
+	"tuner/spec"
 )
+
+// echo is an opener whose sessions return the input x as the output y.
+type echo struct {
+	off     float64        // what the variant adds to each element
+	lengths map[int64]bool // of the rows that the variant got
+}
+
+func (e echo) Open(_ context.Context, m *onnx.Model, _ string) (precision.Session, error) {
+	if m.Proto().GetProducerName() == "variant" {
+		return e, nil
+	}
+	return echo{lengths: map[int64]bool{}}, nil
+}
+
+func (e echo) Infer(_ context.Context, in map[string]inputs.Tensor) (map[string]inputs.Tensor, error) {
+	x := in["x"]
+	e.lengths[x.Shape[1]] = true
+	y := inputs.Tensor{Type: x.Type, Shape: x.Shape}
+	for _, v := range elements.Floats(x) {
+		y.Data = onnx.AppendFloat(y.Data, x.Type, v+e.off)
+	}
+	return map[string]inputs.Tensor{"y": y}, nil
+}
+
+func (echo) Close(context.Context) {}
+
+// exported makes a campaign of a model of x[batch, length] and y of the same shape, and a file of its
+// variant, which is the model with another producer. change changes the campaign's header.
+func exported(t *testing.T, text string, length onnx.Dim, change func(*journal.Header)) (m export.ManifestModel, file string) {
+	t.Helper()
+	dir := t.TempDir()
+	g := build.NewGraph("m")
+	shape := []onnx.Dim{onnx.Symbol("batch"), length}
+	g.OutputAs("y", g.Node("Relu", []string{g.Input("x", onnx.Float, shape...)}), onnx.Float, shape...)
+	variant := proto.Clone(g.Model().Proto()).(*onnxpb.ModelProto)
+	variant.ProducerName = proto.String("variant")
+	original, file := filepath.Join(dir, "m.onnx"), filepath.Join(dir, "variant.onnx")
+	for path, model := range map[string]*onnx.Model{original: g.Model(), file: onnx.New(variant)} {
+		if err := model.Write(path, 0); err != nil {
+			t.Fatal(err)
+		}
+	}
+	p, err := spec.ParseProfile(filepath.Join(dir, "p.yaml"), []byte("model: m.onnx\nspace: {precision: [fp32, int8]}\n"+text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := profile.OpenSubject(p, profile.Place{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, _, err := profile.Data(p, s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	config, err := modelconfig.Format(s.Config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := journal.Header{Spec: journal.NewSpecFile(p.Path, p.Text), Model: "m", BaseConfig: string(config), Data: data.Digest(), Mix: journal.NewMix(s.Mix),
+		Models: []journal.ModelFile{{Precision: "fp32", Path: original, SHA256: s.Files[0].Source.Digest}}}
+	change(&h)
+	j, err := journal.Create(filepath.Join(dir, "out"), h)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := j.Close(); err != nil {
+		t.Fatal(err)
+	}
+	read, err := onnx.Read(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	digest, err := read.Digest()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return export.ManifestModel{Name: "m", Input: filepath.Join(dir, "out"), Precision: "int8", Provider: "cpu", SHA256: digest}, file
+}
+
+// check judges an exported file with the sessions of an echo.
+func check(t *testing.T, e echo, m export.ManifestModel, file string) (Status, string) {
+	t.Helper()
+	j := Judge{Open: func(export.ManifestModel) (precision.Opener, string, error) { return e, "cpu@1.2.3", nil }}
+	status, text, err := j.Check(t.Context(), m, file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return status, text
+}
+
+// unchanged leaves a header as it is.
+func unchanged(*journal.Header) {}
+
+// The campaign of a mix compared rows of every shape, and so does the check.
+func TestAccuracyOfAMix(t *testing.T) {
+	t.Parallel()
+	m, file := exported(t, "load: {inputs: {mix: {dimension: length, values: {4: 1, 8: 3}}}}", onnx.Symbol("length"), unchanged)
+	one := 1.0
+	m.Cosine = &one
+	e := echo{lengths: map[int64]bool{}}
+	status, text := check(t, e, m, file)
+	if got := slices.Sorted(maps.Keys(e.lengths)); status != Passed || !slices.Equal(got, []int64{4, 8}) {
+		t.Errorf("%s: %s; rows of lengths %v, want 4 and 8", status, text, got)
+	}
+}
+
+// Other data than the campaign's judge nothing.
+func TestAccuracyOnOtherData(t *testing.T) {
+	t.Parallel()
+	rows := filepath.Join(t.TempDir(), "rows.json")
+	if err := os.WriteFile(rows, []byte(`{"data": [{"x": [1, 2, 3]}]}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	m, file := exported(t, "accuracy: {data: "+rows+"}", onnx.Fixed(3), unchanged)
+	one := 1.0
+	m.Cosine = &one
+	if status, text := check(t, echo{lengths: map[int64]bool{}}, m, file); status != Passed {
+		t.Errorf("the same rows: %s: %s", status, text)
+	}
+	if err := os.WriteFile(rows, []byte(`{"data": [{"x": [1, 2, 4]}]}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if status, text := check(t, echo{lengths: map[int64]bool{}}, m, file); status != Skipped || text != "the data of the campaign's comparison (rows.json) have changed" {
+		t.Errorf("other rows: %s: %s", status, text)
+	}
+	if err := os.Remove(rows); err != nil {
+		t.Fatal(err)
+	}
+	if status, text := check(t, echo{lengths: map[int64]bool{}}, m, file); status != Skipped || !strings.HasPrefix(text, "the data of the campaign's comparison are gone: ") {
+		t.Errorf("no rows: %s: %s", status, text)
+	}
+}
 
 // The output with the lowest cosine counts. Outputs without a cosine do not. Other builds may
 // differ by a thousandth.
