@@ -88,7 +88,7 @@ type ManifestModel struct {
 	// precision and execution_provider are then those of all stages, or "" where they differ
 	Stages []ManifestStage `json:"stages,omitempty"`
 	// mean cosine similarity of its outputs with the original's, of the output where it is lowest;
-	// absent where nothing was compared
+	// absent where no output has one, or nothing was compared
 	Cosine *float64 `json:"cosine,omitempty"`
 }
 
@@ -101,7 +101,7 @@ type ManifestStage struct {
 	// libraries with operators of the model, with paths relative to the export; absent without any
 	Operators []addon.File `json:"operators,omitempty"`
 	// mean cosine similarity of its outputs with the original's, of the output where it is lowest;
-	// absent where nothing was compared
+	// absent where no output has one, or nothing was compared
 	Cosine *float64 `json:"cosine,omitempty"`
 }
 

@@ -46,7 +46,7 @@ type Model struct {
 	Memory     float64
 	LaunchTime time.Duration // longest measured launch of an engine with the model; 0 unknown
 	// Cosine: cosine between its outputs and the original's, for the output with the least
-	// agreement; nil if nothing was compared
+	// agreement; nil if no output has one, or nothing was compared
 	Cosine      *float64
 	Server      string        // the measured server; "" the bundled engine
 	Remote      bool          // the server was running already, on an unknown machine

@@ -313,8 +313,8 @@ func checkFigures(path string, m Model) error {
 	return nil
 }
 
-// cosine returns the lowest mean cosine of a variant's outputs in a place; nil if nothing was
-// compared.
+// cosine returns the lowest mean cosine of a variant's outputs in a place; nil if none has one, or
+// nothing was compared.
 func cosine(variants []result.Variant, precision string, place search.Place) *float64 {
 	for _, v := range variants {
 		if v.Precision != precision {

@@ -158,6 +158,29 @@ func TestAccuracyOnOtherData(t *testing.T) {
 	}
 }
 
+// Rows of one number have no cosine. The limit of the campaign holds for them, too.
+func TestAccuracyWithoutACosine(t *testing.T) {
+	t.Parallel()
+	const limit = "constraints: {accuracy: {metric: max_abs_error, max: 0.1}}"
+	m, file := exported(t, limit, onnx.Fixed(1), unchanged)
+	for off, want := range map[float64]struct {
+		status Status
+		text   string
+	}{
+		0.0625: {Passed, "the outputs keep the campaign's limit of accuracy on 64 rows"},
+		0.125:  {Failed, "max_abs_error is 0.125, more than 0.1"},
+	} {
+		if status, text := check(t, echo{off: off, lengths: map[int64]bool{}}, m, file); status != want.status || !strings.HasPrefix(text, want.text) {
+			t.Errorf("an error of %g: %s: %s; want %s: %s", off, status, text, want.status, want.text)
+		}
+	}
+	m, file = exported(t, limit, onnx.Fixed(1), func(h *journal.Header) { h.Data = "" })
+	const want = "the campaign did not compare the outputs with the original's"
+	if status, text := check(t, echo{}, m, file); status != Skipped || text != want {
+		t.Errorf("without a comparison: %s: %s", status, text)
+	}
+}
+
 // The output with the lowest cosine counts. Outputs without a cosine do not. Other builds may
 // differ by a thousandth.
 func TestSameAccuracy(t *testing.T) {
@@ -176,7 +199,7 @@ func TestSameAccuracy(t *testing.T) {
 		{"cpu", 0.9930, Failed, "cosine 0.9951 with the original on 64 rows; reported 0.993"},
 		{"openvino", 0.9951, Skipped, "this model on this provider is the one that all others are compared with"},
 	} {
-		status, text, err := sameAccuracy(v, tt.provider, tt.reported)
+		status, text, err := sameAccuracy(v, tt.provider, &tt.reported)
 		if status != tt.status || text != tt.text || err != nil {
 			t.Errorf("%s, reported %g: %s, %q, %v; want %s, %q", tt.provider, tt.reported, status, text, err, tt.status, tt.text)
 		}
