@@ -150,6 +150,18 @@ func (s Subject) variantFile(precision, path string) (File, error) {
 	return file, nil
 }
 
+// checkOptional returns an *precision.Unmakeable if a file of a precision cannot serve an optional input of
+// the configuration: a constant that requests may replace, which the file has to declare.
+func (s Subject) checkOptional(name string, declared []onnx.Value) error {
+	for _, in := range s.Config.GetInput() {
+		if in.GetOptional() && !slices.ContainsFunc(declared, func(v onnx.Value) bool { return v.Name == in.GetName() }) {
+			return &precision.Unmakeable{Precision: name, Err: fmt.Errorf("its file has the optional input %q of the configuration as a constant, which no request can replace: "+
+				"leave it out of the configuration to measure this precision", in.GetName())}
+		}
+	}
+	return nil
+}
+
 // With returns the subject with additional files, in their order.
 func (s Subject) With(files []File) Subject {
 	s.Files = slices.Concat(s.Files, files)
@@ -202,7 +214,9 @@ func (j judge) record(ctx context.Context, name string, convert bool) (record jo
 		}
 		made, err = j.maker.Make(ctx, recipe.Original, placeNames(others))
 	case convert:
-		made, err = j.maker.Make(ctx, name, placeNames(j.places))
+		if err = j.subject.checkOptional(name, nil); err == nil { // conversions make constants of all (rewrite.Clean)
+			made, err = j.maker.Make(ctx, name, placeNames(j.places))
+		}
 	default:
 		record.Own = true
 		made, err = j.checkOwn(ctx, name)
@@ -244,6 +258,9 @@ func (j judge) checkOwn(ctx context.Context, name string) (precision.Variant, er
 	}
 	model, err := onnx.Read(file.Source.Path)
 	if err != nil {
+		return precision.Variant{}, err
+	}
+	if err := j.subject.checkOptional(name, model.Replaceable()); err != nil {
 		return precision.Variant{}, err
 	}
 	return j.maker.Check(ctx, name, model, placeNames(j.places))

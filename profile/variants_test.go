@@ -197,6 +197,60 @@ func TestOwnFilesAreCompared(t *testing.T) {
 	}
 }
 
+// A constant that requests may replace is fixed in a converted file, and may be in one of the user's own.
+// Such a file cannot serve a configuration that has it as an optional input.
+func TestOptionalInputs(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	for name, isDeclared := range map[string]bool{"m": true, "same": true, "fixed": false} {
+		g := build.NewGraph(name)
+		x := g.Input("x", onnx.Float, onnx.Fixed(1))
+		if isDeclared {
+			g.Input("scale", onnx.Float, onnx.Fixed(1))
+		}
+		g.Floats("scale", []float32{3}, 1)
+		g.OutputAs("y", g.Node("Mul", []string{x, "scale"}), onnx.Float, onnx.Fixed(1))
+		if err := g.Model().Write(filepath.Join(dir, name+".onnx"), 0); err != nil {
+			t.Fatal(err)
+		}
+	}
+	const required = `input { name: "x" data_type: TYPE_FP32 dims: [ 1 ] } output { name: "y" data_type: TYPE_FP32 dims: [ 1 ] }`
+	const optional = `input { name: "scale" data_type: TYPE_FP32 dims: [ 1 ] optional: true } `
+	for _, c := range []struct {
+		config, precisions string
+		asked              []string
+	}{
+		{required, "[fp32, int8]", []string{"make int8 for cpu"}},
+		{optional + required, "[fp32, int8]", nil},
+		{optional + required, "{fp32: m.onnx, mine: same.onnx}", []string{"check mine for cpu"}},
+		{optional + required, "{fp32: m.onnx, mine: fixed.onnx}", nil},
+	} {
+		if err := os.WriteFile(filepath.Join(dir, "c.pbtxt"), []byte(c.config), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		p, err := spec.ParseProfile(filepath.Join(dir, "p.yaml"), []byte("model: m.onnx\nconfig: c.pbtxt\nspace: {precision: "+c.precisions+"}"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		s, err := profile.OpenSubject(p, profile.Place{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		maker := &fakeMaker{file: filepath.Join(dir, "m.onnx")}
+		v, err := profile.MakeVariants(t.Context(), p, s, search.Facts{}, maker, allWork, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(c.asked, maker.asked); diff != "" {
+			t.Errorf("%s %s: asked (-want +got):\n%s", c.config, c.precisions, diff)
+		}
+		const reason = `its file has the optional input "scale" of the configuration as a constant`
+		if isRejected := len(v.Rejected) == 1 && strings.HasPrefix(v.Rejected[0].Reason, reason); isRejected != (c.asked == nil) {
+			t.Errorf("%s %s: rejected %v", c.config, c.precisions, v.Rejected)
+		}
+	}
+}
+
 func TestNothingIsComparedWithoutALimit(t *testing.T) {
 	t.Parallel()
 	p, s, maker := variantCase(t, "space: {execution_provider: [cpu, openvino]}")
