@@ -207,8 +207,12 @@ func (r Result) session() (snippet.Session, error) {
 	if options.ArenaShrinkage != "" {
 		s.About = append(s.About, "Measured with the run option memory.enable_memory_arena_shrinkage: "+options.ArenaShrinkage+", which this program leaves out.")
 	}
-	for _, out := range r.Setup.Subject.Model.Outputs() {
-		s.Outputs = append(s.Outputs, out.Name)
+	s.Scalars = map[string]onnx.DataType{}
+	outputs := r.Setup.Subject.Model.Outputs()
+	for i, out := range profile.Signature(r.Setup.Subject.Model).Outputs { // with the shapes of ONNX Runtime
+		if s.Outputs = append(s.Outputs, out.Name); len(out.Dims) == 0 {
+			s.Scalars[out.Name] = outputs[i].Type
+		}
 	}
 	s.Inputs, err = r.inputs()
 	return s, err

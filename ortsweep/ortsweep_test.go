@@ -23,6 +23,7 @@ import (
 	"tuner/measure/stats"
 	"tuner/model/modelconfig"
 	"tuner/model/modelconfig/configpb"
+	"tuner/model/onnx"
 	"tuner/model/onnx/build"
 	"tuner/model/precision/accuracy"
 	"tuner/ort/sessionoption"
@@ -549,6 +550,22 @@ func TestProgramsMakeTheMeasuredSession(t *testing.T) {
 		if diff := cmp.Diff(c.providers, session.Providers); diff != "" || err != nil || session.Options.Settings.Whole(sessionoption.IntraOpThreads) != c.threads {
 			t.Errorf("%s: %v, %d threads; providers (-want +got):\n%s", c.winner, err, session.Options.Settings.Whole(sessionoption.IntraOpThreads), diff)
 		}
+	}
+}
+
+// The programs know which outputs have no dimensions, which the Go program makes itself.
+func TestProgramsKnowScalars(t *testing.T) {
+	t.Parallel()
+	s := newSetup(t, "")
+	g := build.NewGraph("mean")
+	x := g.Input("x", onnx.Float, onnx.Fixed(3))
+	g.OutputAs("y", x, onnx.Float, onnx.Fixed(3))
+	g.OutputAs("mean", g.Node("ReduceMean", []string{x}, build.IntAttribute("keepdims", 0)), onnx.Float)
+	s.Subject.Model, s.Subject.Config = g.Model(), &modelconfig.Config{}
+	r := Result{Setup: s, Race: race.Result{Standings: []race.Standing{{Verdict: race.Winner}}}}
+	session, err := r.session()
+	if diff := cmp.Diff(map[string]onnx.DataType{"mean": onnx.Float}, session.Scalars); diff != "" || err != nil {
+		t.Errorf("%v; scalars (-want +got):\n%s", err, diff)
 	}
 }
 

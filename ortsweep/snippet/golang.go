@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"go/format"
 	"io"
+	"slices"
 	"strings"
 
 	"tuner/internal/telemetry"
@@ -102,17 +103,30 @@ func (w *writer) goRun(s Session) {
 	}
 	w.linef("session := must(ort.NewDynamicAdvancedSession(%s,\n[]string{%s}, []string{%s}, options))", quote(s.Model), quoted(names), quoted(s.Outputs))
 	w.linef("defer session.Destroy()")
-	if !runnable(s) {
-		w.linef("// The inputs have types that need conversions of your own: make their tensors and call session.Run.")
+	isForeign := func(name string) bool {
+		t, isScalar := s.Scalars[name]
+		return isScalar && cppType(t) == ""
+	}
+	if !runnable(s) || slices.ContainsFunc(s.Outputs, isForeign) {
+		w.linef("// Some tensors have types that need conversions of your own: make them and call session.Run.")
 		w.linef("fmt.Println(\"session created\")")
 		return
 	}
 	w.linef("inputs := []ort.Value{ // zeros: put your own values here")
 	for _, in := range s.Inputs {
+		if len(in.Shape) == 0 { // of which the binding makes no tensor
+			w.linef("must(ort.NewScalar[%s](0)),", goType(in.Type))
+			continue
+		}
 		w.linef("must(ort.NewTensor(ort.NewShape(%s), make([]%s, %d))),", shape(in.Shape), goType(in.Type), in.elements())
 	}
 	w.linef("}")
 	w.linef("outputs := make([]ort.Value, %d) // nil: ONNX Runtime makes them", len(s.Outputs))
+	for i, name := range s.Outputs {
+		if t, isScalar := s.Scalars[name]; isScalar {
+			w.linef("outputs[%d] = must(ort.NewScalar[%s](0))", i, goType(t))
+		}
+	}
 	w.linef("check(session.Run(inputs, outputs))")
 	w.linef("for _, value := range append(inputs, outputs...) {")
 	w.linef("fmt.Println(value.GetShape())")

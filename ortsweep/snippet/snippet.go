@@ -26,6 +26,8 @@ type Session struct {
 	Providers []modelconfig.Provider // in order of preference; the CPU's comes last automatically
 	Inputs    []Input                // of one request
 	Outputs   []string               // names
+	// Scalars has the types of the outputs without dimensions, by name
+	Scalars map[string]onnx.DataType
 }
 
 // Input is one input of a request.

@@ -35,9 +35,12 @@ func sessions() map[string]Session {
 		"cuda": {Model: "m.onnx", Runtime: "cuda@1.31.1", Providers: []modelconfig.Provider{{Name: "cuda", Options: map[string]string{"device_id": "1"}}}, Inputs: ids, Outputs: []string{"y"}},
 		"xnnpack": {Model: "m.onnx", Runtime: "built@1.31.1", Options: modelconfig.Options{Settings: sessionoption.Settings{sessionoption.IntraOpThreads: "1"}, Session: map[string]string{"session.intra_op.allow_spinning": "0"}},
 			Providers: []modelconfig.Provider{{Name: "xnnpack", Options: map[string]string{"intra_op_num_threads": "4"}}}, Inputs: ids, Outputs: []string{"y"}},
-		"dnnl":    {Model: "m.onnx", Runtime: "built@1.31.1", Providers: []modelconfig.Provider{{Name: "dnnl", Options: map[string]string{"use_arena": "0"}}}, Inputs: ids, Outputs: []string{"y"}},
-		"coreml":  {Model: "m.onnx", Runtime: "built@1.31.1", Providers: []modelconfig.Provider{{Name: "coreml"}}, Inputs: ids, Outputs: []string{"y"}},
-		"strings": {Model: "m.onnx", Runtime: "cpu@1.31.1", Inputs: []Input{{"text", onnx.String, []int64{1}}, {"half", onnx.Float16, []int64{1}}}, Outputs: []string{"y"}},
+		"dnnl":   {Model: "m.onnx", Runtime: "built@1.31.1", Providers: []modelconfig.Provider{{Name: "dnnl", Options: map[string]string{"use_arena": "0"}}}, Inputs: ids, Outputs: []string{"y"}},
+		"coreml": {Model: "m.onnx", Runtime: "built@1.31.1", Providers: []modelconfig.Provider{{Name: "coreml"}}, Inputs: ids, Outputs: []string{"y"}},
+		"scalars": {Model: "vad.onnx", Runtime: "cpu@1.31.1", Inputs: []Input{{"input", onnx.Float, []int64{1, 512}}, {"sr", onnx.Int64, nil}}, Outputs: []string{"output", "mean"},
+			Scalars: map[string]onnx.DataType{"mean": onnx.Float}},
+		"a scalar of another type": {Model: "m.onnx", Runtime: "cpu@1.31.1", Inputs: ids, Outputs: []string{"y"}, Scalars: map[string]onnx.DataType{"y": onnx.Bool}},
+		"strings":                  {Model: "m.onnx", Runtime: "cpu@1.31.1", Inputs: []Input{{"text", onnx.String, []int64{1}}, {"half", onnx.Float16, []int64{1}}}, Outputs: []string{"y"}},
 	}
 }
 
@@ -78,6 +81,25 @@ func TestGoProgramsCompile(t *testing.T) {
 		}
 		if _, err := config.Check("main", files, []*ast.File{file}, nil); err != nil {
 			t.Errorf("%s: %v\n%s", name, err, b.String())
+		}
+	}
+}
+
+// The binding makes no tensors without dimensions, neither of inputs nor of outputs.
+func TestGoScalars(t *testing.T) {
+	t.Parallel()
+	for name, want := range map[string][]string{
+		"scalars":                  {"must(ort.NewTensor(ort.NewShape(1, 512), make([]float32, 512)))", "must(ort.NewScalar[int64](0)),", "outputs[1] = must(ort.NewScalar[float32](0))"},
+		"a scalar of another type": {`fmt.Println("session created")`},
+	} {
+		var b bytes.Buffer
+		if err := WriteGo(&b, sessions()[name]); err != nil {
+			t.Fatal(err)
+		}
+		for _, line := range want {
+			if !strings.Contains(b.String(), line) {
+				t.Errorf("%s: %q is missing:\n%s", name, line, b.String())
+			}
 		}
 	}
 }
