@@ -87,6 +87,17 @@ func TestBatchNeedsABatchDimension(t *testing.T) {
 	}
 }
 
+// A configuration without batches is the reason where the model has the dimension.
+func TestBatchNeedsBatchesInTheConfiguration(t *testing.T) {
+	t.Parallel()
+	s := newSetup(t, "batch: 2")
+	s.Facts.Batching, s.Subject.Config = false, &modelconfig.Config{Name: "simple"}
+	const want = "with batch 2: max_batch_size of its configuration is 0; raise it to 2"
+	if _, err := NewSetup(s.Sweep, s.Setup); !errors.As(err, new(*profile.InputError)) || !strings.Contains(err.Error(), want) {
+		t.Errorf("%v lacks %q", err, want)
+	}
+}
+
 // A setting that equals ONNX Runtime's default makes no other candidate.
 func TestEqualSessionsAreOneCandidate(t *testing.T) {
 	t.Parallel()

@@ -37,11 +37,14 @@ type Setup struct {
 }
 
 // Check returns the reason why a model cannot be swept. batching means that its first dimension is
-// a batch of any size. Errors are profile.InputErrors.
+// a batch of any size, and its configuration has batches. Errors are profile.InputErrors.
 func Check(sweep spec.Sweep, s profile.Subject, batching bool) error {
 	if sweep.Batch > 1 && !batching {
-		return &profile.InputError{Err: fmt.Errorf("%s: cannot run %q with batch %d: the model has no symbolic batch dimension; "+
-			"choose a batch of 1, or make the dimension symbolic (`tuner convert` does where the graph allows)", spec.Place(sweep.Path, "batch", "batch"), s.Files[0].Source.Path, sweep.Batch)}
+		reason := "the model has no symbolic batch dimension; choose a batch of 1, or make the dimension symbolic (`tuner convert` does where the graph allows)"
+		if s.Config.GetMaxBatchSize() == 0 && profile.Signature(s.Model).CanBatch() {
+			reason = fmt.Sprintf("max_batch_size of its configuration is 0; raise it to %d and leave the batch dimension out of dims, or choose a batch of 1", sweep.Batch)
+		}
+		return &profile.InputError{Err: fmt.Errorf("%s: cannot run %q with batch %d: %s", spec.Place(sweep.Path, "batch", "batch"), s.Files[0].Source.Path, sweep.Batch, reason)}
 	}
 	if n := len(s.Config.InstanceGroup); n > 1 {
 		return &profile.InputError{Err: fmt.Errorf("%s: config: cannot sweep a configuration of %d instance groups; leave one", sweep.Path, n)}
