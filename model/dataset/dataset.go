@@ -122,6 +122,15 @@ func Join(parts []Dataset) Dataset {
 	return d
 }
 
+// AsBatches returns the data as if the model batched: a request may have several rows.
+func (d Dataset) AsBatches() Dataset {
+	d.Batched, d.Parts = true, slices.Clone(d.Parts)
+	for i := range d.Parts {
+		d.Parts[i].Batched = true
+	}
+	return d
+}
+
 // rowsOf returns the rows from … to-1 of a tensor, sharing memory with it.
 func rowsOf(t inputs.Tensor, from, to int) inputs.Tensor {
 	part := inputs.Tensor{Type: t.Type, Shape: slices.Clone(t.Shape)}

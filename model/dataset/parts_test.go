@@ -144,3 +144,20 @@ func TestRefusesArraysBesideArchives(t *testing.T) {
 		t.Errorf("got the error %v", err)
 	}
 }
+
+// Data of a model that does not batch may serve one that does. The rows of a batch have one shape there, too.
+func TestAsBatches(t *testing.T) {
+	t.Parallel()
+	part := func(shape ...int64) dataset.Dataset {
+		n, _ := onnx.Elements(shape)
+		return dataset.Dataset{Rows: int(shape[0]), Inputs: arrays{"x": {Type: onnx.Int8, Shape: shape, Data: make([]byte, n)}}}
+	}
+	d := dataset.Join([]dataset.Dataset{part(3, 1, 2), part(1, 1, 4)})
+	both := d.AsBatches()
+	if diff := cmp.Diff([]int64{2, 1, 2}, both.Slice(0, both.End(0, 2))["x"].Shape); diff != "" || both.End(2, 2) != 3 || both.End(3, 2) != 4 {
+		t.Errorf("ends %d and %d; the first two rows (-want +got):\n%s", both.End(2, 2), both.End(3, 2), diff)
+	}
+	if diff := cmp.Diff([]int64{1, 2}, d.Slice(0, d.End(0, 2))["x"].Shape); diff != "" {
+		t.Errorf("the data itself (-want +got):\n%s", diff)
+	}
+}

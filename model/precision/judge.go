@@ -114,6 +114,9 @@ func (k *Maker) sourceError(err error) error {
 
 // outputs runs a model over the data.
 func (k *Maker) outputs(ctx context.Context, m *onnx.Model, provider string) (accuracy.Outputs, error) {
+	if k.freed && inputs.Batches(m) {
+		return k.inPairs(ctx, m, provider)
+	}
 	var outputs accuracy.Outputs
 	data, held := k.options.Data, volume{}
 	err := k.eachBatch(ctx, m, provider, data, func(_, out map[string]inputs.Tensor) error {
@@ -127,6 +130,46 @@ func (k *Maker) outputs(ctx context.Context, m *onnx.Model, provider string) (ac
 		return nil
 	})
 	return outputs, err
+}
+
+// inPairs is outputs of a model whose batch dimension became symbolic. Two requests share an inference, as
+// on a server, and have the outputs of each, as the source.
+func (k *Maker) inPairs(ctx context.Context, m *onnx.Model, provider string) (accuracy.Outputs, error) {
+	session, err := k.open.Open(ctx, m, provider)
+	if err != nil {
+		return nil, err
+	}
+	defer session.Close(context.WithoutCancel(ctx))
+	var outputs accuracy.Outputs
+	data := k.options.Data.AsBatches()
+	for from, to := 0, 0; from < data.Rows; from = to {
+		to = data.End(from, 2)
+		requests := data.Slice(from, to)
+		for name, t := range requests {
+			t.Shape = append([]int64{t.Shape[0] * t.Shape[1]}, t.Shape[2:]...)
+			requests[name] = t
+		}
+		in, err := adapt(m, requests)
+		if err != nil {
+			return nil, err
+		}
+		out, err := session.Infer(ctx, in)
+		if err != nil {
+			return nil, err
+		}
+		answers := dataset.Dataset{Rows: to - from, Inputs: out}
+		for name, t := range out {
+			if len(t.Shape) == 0 || t.Shape[0]%int64(answers.Rows) != 0 {
+				return nil, &RefusedError{fmt.Sprintf("its output %q has the shape %v for %d requests", name, t.Shape, answers.Rows)}
+			}
+			t.Shape = append([]int64{int64(answers.Rows), t.Shape[0] / int64(answers.Rows)}, t.Shape[1:]...)
+			out[name] = t
+		}
+		for i := range answers.Rows {
+			outputs = append(outputs, k.asRows(answers.Slice(i, i+1)))
+		}
+	}
+	return outputs, nil
 }
 
 // volume is the size of the outputs for the first rows of a dataset.
