@@ -49,8 +49,10 @@ func TestBetter(t *testing.T) {
 	check(0.1, "small", 290, 300, "large")
 	check(0.1, "small", 350, 350, "large") // beyond the capacity of the small one
 	check(0.1, "small", 190, 210, "small")
-	check(0.1, "large", 500, 600, "large") // beyond the capacity of both
-	check(0.1, "small", 500, 600, "small")
+	check(0.1, "large", 500, 600, "large") // beyond the capacity of both, of which the large one has more
+	check(0.1, "small", 500, 600, "large")
+	check(0.1, "small", 350, 450, "large")
+	check(0.1, "large", 350, 450, "large")
 }
 
 // serve lets a rule see Poisson counts of rates, a tick each. It returns the changes and what served.
@@ -103,6 +105,17 @@ func TestRulesFollowTheLoad(t *testing.T) {
 	}{{199, "small"}, {210, "large"}, {399, "large"}, {464, "small"}, {599, "small"}} {
 		if served[x.tick] != x.want {
 			t.Errorf("%s serves at tick %d, want %s", served[x.tick], x.tick, x.want)
+		}
+	}
+}
+
+// More load than any configuration serves, and loads just below that, get the configuration with the most capacity.
+func TestOverloadGetsTheMostCapacity(t *testing.T) {
+	t.Parallel()
+	for _, rate := range []float64{390, 396, 500, 2000} {
+		changes, served := serve(New(table(0.15)), slices.Concat(constant(40, 100), constant(rate, 10)), 1)
+		if last := served[len(served)-1]; changes != 2 || last != "large" {
+			t.Errorf("%s serves %g/s after %d changes, want large after 2", last, rate, changes)
 		}
 	}
 }

@@ -138,7 +138,12 @@ func (t *Table) At(c int, rate float64) Latency {
 // the shortest latency in the middle, of those whose latency is certainly shorter at all of these rates.
 // That is, the upper end of its interval lies below the lower end of the other's. Otherwise it returns the
 // other one.
+//
+// Rates beyond the capacities of all count as the highest rate that one of them serves. So the server does not
+// stay with a weak configuration under more load than any can serve.
 func (t *Table) Better(than int, low, high float64) int {
+	highest := t.highest()
+	low, high = min(low, highest), min(high, highest)
 	rates := []float64{low, high}
 	for _, r := range t.Rates {
 		if r > low && r < high {
@@ -156,6 +161,15 @@ func (t *Table) Better(than int, low, high float64) int {
 		}
 	}
 	return best
+}
+
+// highest returns the highest rate that a configuration serves; the lowest rate if none serves any.
+func (t *Table) highest() float64 {
+	served := 1
+	for _, c := range t.Configurations {
+		served = max(served, len(c.Latencies))
+	}
+	return t.Rates[served-1]
 }
 
 // loads returns the time that a server takes to change from a configuration to another one, at most: where one of them

@@ -232,8 +232,8 @@ func judge(t *adaptive.Table, q Question, options []option) {
 	for i, m := range q.Moments {
 		rate := m.Each() / traffic.Step.Seconds()
 		chosen[i] = t.Better(static, rate, rate)
-		if gain := t.At(static, rate).Value / t.At(chosen[i], rate).Value; chosen[i] != static && !math.IsInf(gain, 0) {
-			logs += m.Requests * math.Log(gain)
+		if own := t.At(static, rate).Value; chosen[i] != static && !math.IsInf(own, 1) {
+			logs += m.Requests * math.Log(own/t.At(chosen[i], rate).Value)
 			changed += m.Requests
 		}
 		weight += m.Requests
