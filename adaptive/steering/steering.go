@@ -17,7 +17,7 @@ import (
 // done, and retain nothing.
 type Server interface {
 	// Arrived returns the number of requests of a model so far. It returns an error if the model does not
-	// serve.
+	// serve, or was loaded by somebody else since the last call.
 	Arrived(ctx context.Context, model string) (uint64, error)
 	// Reconfigure gives a model another configuration, as Triton's JSON. The model serves meanwhile.
 	Reconfigure(ctx context.Context, model, config string) error
@@ -33,6 +33,7 @@ type Wheel struct {
 	at     time.Time // when they were counted
 	serves string    // name of the configuration
 	silent bool      // the server did not answer the last time
+	lost   bool      // the server may serve another configuration than that: it did not answer since the last change
 }
 
 // New makes the wheel of a table; nil if changing does not pay. The model gets the table's static
@@ -67,7 +68,8 @@ func (w *Wheel) Run(ctx context.Context) {
 }
 
 // tick counts the requests since the last count, and changes the configuration if the rule says so. A
-// change that fails leaves the model as it is; the rule may ask for it again.
+// change that fails leaves the model as it is; the rule may ask for it again. A server that did not answer
+// may have been started again with the configuration of its repository, so it gets the rule's again.
 //
 // A tick comes late on a busy machine, and soon after a long change. So the count is scaled to the
 // length of a tick, and what is shorter than half of one waits for the next.
@@ -81,14 +83,14 @@ func (w *Wheel) tick(ctx context.Context, now time.Time) {
 		if !w.silent && ctx.Err() == nil {
 			w.log.Error("cannot count the requests of a model", "model", w.model, "error", err)
 		}
-		w.silent = true
+		w.silent, w.lost = true, true
 		return
 	}
 	w.silent = false
 	came := max(n, w.seen) - w.seen // a request that begins to execute is not counted for a moment
 	w.seen, w.at = w.seen+came, now
 	c, isOther := w.rule.Observe(int(math.Round(float64(came) * adaptive.Tick.Seconds() / passed.Seconds())))
-	if !isOther {
+	if !isOther && !w.lost {
 		return
 	}
 	err = w.change(ctx, c)
@@ -116,7 +118,7 @@ func (w *Wheel) change(ctx context.Context, c adaptive.Configuration) error {
 	if err := w.server.Reconfigure(ctx, w.model, string(c.Config)); err != nil {
 		return err
 	}
-	w.serves = c.Name
+	w.serves, w.lost = c.Name, false
 	w.log.Info("the model serves with another configuration", "model", w.model, "configuration", c.Name, "setup", c.Setup)
 	return nil
 }

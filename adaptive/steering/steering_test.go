@@ -174,3 +174,29 @@ func TestWheelsWaitForServers(t *testing.T) {
 		t.Errorf("%d messages, %d changes", n, len(f.got)-1)
 	}
 }
+
+// A server that did not answer may have been started again, with the configuration of its repository. It gets the rule's
+// again, once, also after a try that failed.
+func TestWheelsRestoreConfigurations(t *testing.T) {
+	t.Parallel()
+	x, f := table(true), &fake{}
+	w := newFake(t, f, x)
+	serve := func(ticks int) {
+		t.Helper()
+		for range ticks {
+			f.arrived += 900
+			tick(t, w)
+		}
+	}
+	serve(3)
+	f.missing = true
+	serve(2)
+	f.missing, f.fail = false, errors.New("it is loading")
+	serve(1)
+	f.fail = nil
+	serve(60)
+	large := string(x.Configurations[1].Config)
+	if want := []string{large, large}; !slices.Equal(f.got, want) {
+		t.Errorf("%q, want %q", f.got, want)
+	}
+}

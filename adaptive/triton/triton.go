@@ -22,6 +22,7 @@ type Server struct {
 	client *api.HTTPClient
 	sum    uint64 // requests of all loads so far
 	last   uint64 // those of the present load
+	isOwn  bool   // Reconfigure has loaded the model since the last count
 }
 
 // Open returns a client of the server at an address (host:port).
@@ -43,10 +44,14 @@ func (s *Server) Arrived(ctx context.Context, model string) (uint64, error) {
 	for _, m := range statistics.ModelStats {
 		now += m.InferenceStats.Success.Count + m.InferenceStats.Fail.Count
 	}
-	if now < s.last {
+	isNew, isOwn := now < s.last, s.isOwn
+	if isNew {
 		s.last = 0
 	}
-	s.sum, s.last = s.sum+now-s.last, now
+	s.sum, s.last, s.isOwn = s.sum+now-s.last, now, false
+	if isNew && !isOwn {
+		return 0, fmt.Errorf("the model %q was loaded by somebody else: its counts begin anew", model)
+	}
 	return s.sum, nil
 }
 
@@ -55,5 +60,7 @@ func (s *Server) Arrived(ctx context.Context, model string) (uint64, error) {
 func (s *Server) Reconfigure(ctx context.Context, model, config string) error {
 	ctx, cancel := context.WithTimeout(ctx, longestLoad)
 	defer cancel()
-	return s.client.LoadModel(ctx, model, config)
+	err := s.client.LoadModel(ctx, model, config)
+	s.isOwn = s.isOwn || err == nil
+	return err
 }

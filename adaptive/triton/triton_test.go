@@ -22,12 +22,15 @@ func open(t *testing.T, h http.HandlerFunc) *Server {
 }
 
 // Counts are the sums over the versions, of answered and failed requests. Triton counts from 0 after a load:
-// 10 + 1, then 25 + 1, then 4 after a load are 30 requests.
+// 10 + 1, then 25 + 1, then 4 after a load are 30 requests. Then 2 are of a load by somebody else, which is an error once.
 func TestArrived(t *testing.T) {
 	t.Parallel()
-	answers := [][3]int{{4, 6, 1}, {4, 21, 1}, {0, 4, 0}, {0, 4, 0}}
+	answers := [][3]int{{4, 6, 1}, {4, 21, 1}, {0, 4, 0}, {0, 4, 0}, {0, 2, 0}, {0, 5, 0}}
 	at := 0
 	s := open(t, func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/v2/repository/models/m/load" {
+			return
+		}
 		if r.URL.Path != "/v2/models/m/stats" {
 			t.Errorf("asked for %s", r.URL.Path)
 		}
@@ -36,8 +39,13 @@ func TestArrived(t *testing.T) {
 		fmt.Fprintf(w, `{"model_stats":[{"name":"m","version":"1","inference_stats":{"success":{"count":%d},"fail":{"count":0}}},`+
 			`{"name":"m","version":"2","inference_stats":{"success":{"count":%d},"fail":{"count":%d}}}]}`, a[0], a[1], a[2])
 	})
-	for i, want := range []uint64{11, 26, 30, 30} {
-		if n, err := s.Arrived(t.Context(), "m"); err != nil || n != want {
+	for i, want := range []uint64{11, 26, 30, 30, 0, 35} {
+		if i == 2 {
+			if err := s.Reconfigure(t.Context(), "m", "{}"); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if n, err := s.Arrived(t.Context(), "m"); (err != nil) != (want == 0) || n != want {
 			t.Errorf("question %d: %d requests (%v), want %d", i, n, err, want)
 		}
 	}
