@@ -39,7 +39,7 @@ func TestBetter(t *testing.T) {
 	check := func(width float64, from string, low, high float64, want string) {
 		t.Helper()
 		x := table(width)
-		if got := x.Configurations[x.Better(index(x, from), low, high)].Name; got != want {
+		if got := x.Configurations[x.Better(index(x, from), low, high, nil)].Name; got != want {
 			t.Errorf("width %g, %s at %g to %g: %s, want %s", width, from, low, high, got, want)
 		}
 	}
@@ -189,6 +189,31 @@ func TestLoadsNeedEvidence(t *testing.T) {
 	r.Stay("large")
 	if r.Current().Name != "large" {
 		t.Errorf("%s serves after a change that failed", r.Current().Name)
+	}
+}
+
+// A configuration to which the server cannot change is left out for 60 ticks, then 120, 240 … up to 3600. Another one that is better
+// than the present one may serve meanwhile.
+func TestFailuresAreNotRepeatedAtOnce(t *testing.T) {
+	t.Parallel()
+	r := New(table(0.1))
+	var tries []int
+	for k := range 11_000 {
+		if _, isOther := r.Observe(40); isOther {
+			tries = append(tries, k)
+			r.Stay("large")
+		}
+	}
+	if want := []int{0, 60, 180, 420, 900, 1860, 3780, 7380, 10980}; !slices.Equal(tries, want) {
+		t.Errorf("tries at %v, want %v", tries, want)
+	}
+	x := table(0.1)
+	x.Configurations = append(x.Configurations, Configuration{Name: "middle", Config: []byte("{}"), Latencies: latencies(0.1, 0.012, 0.020, 0.030)})
+	r = New(x)
+	r.Observe(40)
+	r.Stay("large")
+	if c, _ := r.Observe(40); c.Name != "middle" {
+		t.Errorf("%s serves while the best one is left out, want middle", c.Name)
 	}
 }
 

@@ -137,11 +137,11 @@ func (t *Table) At(c int, rate float64) Latency {
 // Better returns the configuration to serve rates from low to high in place of another one: the one with
 // the shortest latency in the middle, of those whose latency is certainly shorter at all of these rates.
 // That is, the upper end of its interval lies below the lower end of the other's. Otherwise it returns the
-// other one.
+// other one. isOut tells configurations that it must not return; nil without any.
 //
 // Rates beyond the capacities of all count as the highest rate that one of them serves. So the server does not
 // stay with a weak configuration under more load than any can serve.
-func (t *Table) Better(than int, low, high float64) int {
+func (t *Table) Better(than int, low, high float64, isOut func(c int) bool) int {
 	highest := t.highest()
 	low, high = min(low, highest), min(high, highest)
 	rates := []float64{low, high}
@@ -153,7 +153,7 @@ func (t *Table) Better(than int, low, high float64) int {
 	middle := (low + high) / 2
 	best := than
 	for c := range t.Configurations {
-		if c == than || t.At(c, middle).Value >= t.At(best, middle).Value {
+		if c == than || isOut != nil && isOut(c) || t.At(c, middle).Value >= t.At(best, middle).Value {
 			continue
 		}
 		if !slices.ContainsFunc(rates, func(r float64) bool { return !(t.At(c, r).High < t.At(than, r).Low) }) {

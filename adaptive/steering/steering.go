@@ -68,7 +68,7 @@ func (w *Wheel) Run(ctx context.Context) {
 }
 
 // tick counts the requests since the last count, and changes the configuration if the rule says so. A
-// change that fails leaves the model as it is; the rule may ask for it again. A server that did not answer
+// change that fails leaves the model as it is; the rule asks for it again later. A server that did not answer
 // may have been started again with the configuration of its repository, so it gets the rule's again.
 //
 // A tick comes late on a busy machine, and soon after a long change. So the count is scaled to the
@@ -90,7 +90,7 @@ func (w *Wheel) tick(ctx context.Context, now time.Time) {
 	came := max(n, w.seen) - w.seen // a request that begins to execute is not counted for a moment
 	w.seen, w.at = w.seen+came, now
 	c, isOther := w.rule.Observe(int(math.Round(float64(came) * adaptive.Tick.Seconds() / passed.Seconds())))
-	if !isOther && !w.lost {
+	if !isOther && (!w.lost || w.rule.Rests()) {
 		return
 	}
 	err = w.change(ctx, c)

@@ -33,6 +33,7 @@ type fake struct {
 	missing bool
 	got     []string
 	fail    error
+	tries   int
 }
 
 func (f *fake) Arrived(context.Context, string) (uint64, error) {
@@ -42,6 +43,7 @@ func (f *fake) Arrived(context.Context, string) (uint64, error) {
 	return f.arrived, nil
 }
 func (f *fake) Reconfigure(_ context.Context, _, config string) error {
+	f.tries++
 	if f.fail == nil {
 		f.got = append(f.got, config)
 	}
@@ -98,17 +100,17 @@ func TestWheelsCountOnce(t *testing.T) {
 	}
 }
 
-// A change that fails leaves the configuration, and is tried again.
+// A change that fails leaves the configuration, and is tried again after a minute.
 func TestWheelsTryAgain(t *testing.T) {
 	t.Parallel()
 	x, f := table(true), &fake{}
 	w := newFake(t, f, x)
 	f.fail = errors.New("no memory")
-	for range 3 {
+	for range 60 {
 		tick(t, w)
 	}
-	if got := w.rule.Current().Name; got != "large" || len(f.got) != 1 {
-		t.Errorf("the rule has %s after %d changes", got, len(f.got))
+	if got := w.rule.Current().Name; got != "large" || len(f.got) != 1 || f.tries != 2 {
+		t.Errorf("the rule has %s after %d changes and %d tries, want large after 1 and 2", got, len(f.got), f.tries)
 	}
 	f.fail = nil
 	tick(t, w)
@@ -176,7 +178,7 @@ func TestWheelsWaitForServers(t *testing.T) {
 }
 
 // A server that did not answer may have been started again, with the configuration of its repository. It gets the rule's
-// again, once, also after a try that failed.
+// again, once, also a minute after a try that failed.
 func TestWheelsRestoreConfigurations(t *testing.T) {
 	t.Parallel()
 	x, f := table(true), &fake{}
@@ -198,5 +200,8 @@ func TestWheelsRestoreConfigurations(t *testing.T) {
 	large := string(x.Configurations[1].Config)
 	if want := []string{large, large}; !slices.Equal(f.got, want) {
 		t.Errorf("%q, want %q", f.got, want)
+	}
+	if f.tries != 3 {
+		t.Errorf("%d tries, want 3", f.tries)
 	}
 }

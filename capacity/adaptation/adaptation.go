@@ -231,7 +231,7 @@ func judge(t *adaptive.Table, q Question, options []option) {
 	chosen := make([]int, len(q.Moments))
 	for i, m := range q.Moments {
 		rate := m.Each() / traffic.Step.Seconds()
-		chosen[i] = t.Better(static, rate, rate)
+		chosen[i] = t.Better(static, rate, rate, nil)
 		if own := t.At(static, rate).Value; chosen[i] != static && !math.IsInf(own, 1) {
 			logs += m.Requests * math.Log(own/t.At(chosen[i], rate).Value)
 			changed += m.Requests
