@@ -162,6 +162,20 @@ func (m Measurement) Dropped() int {
 	return n
 }
 
+// IsEmpty reports whether a model got no request in the windows, and answered none. In an open loop of few requests that
+// happens by chance, and tells nothing of the server.
+func (m Measurement) IsEmpty(l Load) bool {
+	models := m.Models()
+	if len(models) == 0 {
+		models = []string{""}
+	}
+	return slices.ContainsFunc(models, func(model string) bool {
+		windows := m.Of(model).Windows
+		came := slices.ContainsFunc(windows, func(w Window) bool { return w.Scheduled+w.Requests+w.Errors > 0 })
+		return l.Of(model).RequestRate > 0 && len(windows) > 0 && !came
+	})
+}
+
 // errorRate returns the share of the windows' requests that failed or were dropped, without an
 // interval. It returns false when there were no requests.
 func (m Measurement) errorRate() (Estimate, bool) {

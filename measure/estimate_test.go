@@ -301,3 +301,31 @@ func TestFlagsAndErrorsAreGathered(t *testing.T) {
 		t.Errorf("%d errors, want 3", m.Errors())
 	}
 }
+
+// Windows without a request are empty in an open loop alone: in a closed one the clients wait. Of several models one is enough.
+func TestWindowsWithoutARequestAreEmpty(t *testing.T) {
+	t.Parallel()
+	mix, err := NewMix(Part{Model: "a", RequestRate: 0.5, BatchSize: 1}, Part{Model: "b", Concurrency: 2, BatchSize: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	open, closed, both := Load{RequestRate: 0.5, BatchSize: 1}, Load{Concurrency: 2, BatchSize: 1}, Load{Scale: 1, Mix: mix}
+	for _, c := range []struct {
+		load    Load
+		windows []Window
+		want    bool
+	}{
+		{open, []Window{{}, {}}, true},
+		{open, []Window{{}, {Scheduled: 1}}, false},
+		{open, []Window{{Requests: 1}}, false}, // it began before the window
+		{open, []Window{{Errors: 1}}, false},
+		{open, nil, false}, // the trial failed
+		{closed, []Window{{}}, false},
+		{both, []Window{{Model: "a"}, {Model: "b", Requests: 9}}, true},
+		{both, []Window{{Model: "a", Scheduled: 1}, {Model: "b"}}, false},
+	} {
+		if got := (Measurement{Windows: c.windows}).IsEmpty(c.load); got != c.want {
+			t.Errorf("%v with %d windows: %v, want %v", c.load, len(c.windows), got, c.want)
+		}
+	}
+}

@@ -18,13 +18,19 @@ type Point struct {
 	Scored  bool          // the measurement has every metric of the objective
 	Misses  []search.Miss // the constraints that it misses
 	IsLate  bool          // no answer came within the limit of a goodput in the objective
+	IsEmpty bool          // by chance, no request of an open loop came, so the point tells nothing
 	Failure *measure.Failure
 }
 
 // Judge applies the goal to a measurement at a load.
 func Judge(g search.Goal, load measure.Load, m measure.Measurement) Point {
 	score, ok := g.Score(m)
-	return Point{Level: load.Level(), Score: score, Scored: ok, Misses: g.Misses(m), Failure: m.Failure, IsLate: !ok && isLate(g, m)}
+	misses := g.Misses(m)
+	isUnknown := !ok || slices.ContainsFunc(misses, func(x search.Miss) bool { return x.Missing })
+	return Point{
+		Level: load.Level(), Score: score, Scored: ok, Misses: misses, Failure: m.Failure,
+		IsLate: !ok && isLate(g, m), IsEmpty: isUnknown && m.IsEmpty(load),
+	}
 }
 
 // isLate reports whether a goodput of the objective is 0.

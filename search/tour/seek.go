@@ -52,13 +52,14 @@ type move struct {
 
 // Next returns the next load to try. points are the points so far in the order of their trials, and
 // lead is the score to beat (-Inf without one). It returns false if the best load is known well
-// enough, or if no load can reach the lead.
+// enough, or if no load can reach the lead. A load at which no request came tells nothing, and is tried again.
 func (s Seek) Next(points []standings.Point, lead float64) (Step, bool) {
-	if len(points) == 0 {
-		return s.start(), true
-	}
 	if len(points) >= seekMaximum {
 		return Step{}, false
+	}
+	points = slices.DeleteFunc(slices.Clone(points), func(p standings.Point) bool { return p.IsEmpty })
+	if len(points) == 0 {
+		return s.start(), true
 	}
 	if slices.ContainsFunc(points, func(p standings.Point) bool { return p.Direction() == standings.Never }) {
 		return s.afterFailure(points)

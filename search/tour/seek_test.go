@@ -213,3 +213,25 @@ func TestSeekGivesMemoryOneLowerLoad(t *testing.T) {
 		t.Errorf("tried %v, best %v; want 64 and a quarter of it", levels, best)
 	}
 }
+
+// At a low rate a window may have no request, by chance. Its load is tried again, up to the most points of a seek.
+func TestSeekRepeatsEmptyWindows(t *testing.T) {
+	t.Parallel()
+	s := seek(1, 0.050)
+	s.Axis = search.LoadAxis{Rate: true, Levels: []float64{0.5, 1, 2}, BatchSize: 1}
+	empty := standings.Judge(s.Goal, s.Axis.At(1), measure.Measurement{Windows: []measure.Window{{Duration: time.Second}}})
+	var points []standings.Point
+	for step, more := s.Next(points, none); more; step, more = s.Next(points, none) {
+		if step.Level != 1 || len(points) == 20 {
+			t.Fatalf("after %d empty windows it tries %v", len(points), step.Level)
+		}
+		points = append(points, empty)
+	}
+	if len(points) != 8 {
+		t.Errorf("it ends after %d empty windows, want 8", len(points))
+	}
+	measured := standings.Judge(s.Goal, s.Axis.At(1), searchtest.Measured(search.Trial{Windows: 1}, 1, 10*time.Millisecond))
+	if step, more := s.Next([]standings.Point{empty, measured}, none); !more || step.Level != 2 {
+		t.Errorf("after a window with requests it tries %v, want 2", step.Level)
+	}
+}
