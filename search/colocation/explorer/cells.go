@@ -148,32 +148,42 @@ func (x *Explorer) learn(e search.Event) {
 		return
 	}
 	o := colocation.Outcome{Trial: colocation.Trial{Cell: cell, Scale: e.Trial.Load.Level()}}
-	isUnknown := false
+	isOut := x.ledger.MissesMemory(e.Trial.Candidate)
 	for _, p := range x.parts {
 		latencies, errors := p.latencies(e.Measurement)
 		o.Latencies, o.Errors = append(o.Latencies, latencies), append(o.Errors, errors)
-		isUnknown = isUnknown || slices.ContainsFunc(latencies, math.IsNaN)
+		if slices.ContainsFunc(latencies, math.IsNaN) { // in an open loop by chance
+			isOut = isOut || p.load.RequestRate == 0 || x.unknown(e.Trial.Candidate) >= mostUnknown
+		}
 	}
 	x.search.Tell(o)
-	if isUnknown || x.ledger.MissesMemory(e.Trial.Candidate) {
+	if isOut {
 		x.search.Exclude(cell)
 	}
 }
 
+// mostUnknown is the number of trials of a configuration that may leave a latency unknown by chance before it is given up.
+const mostUnknown = 3
+
+// unknown returns the number of trials of a configuration that left a limited metric unknown.
+func (x *Explorer) unknown(c search.Candidate) (n int) {
+	for _, p := range x.ledger.Points(c) {
+		if slices.ContainsFunc(p.Misses, func(m search.Miss) bool { return m.Missing }) {
+			n++
+		}
+	}
+	return n
+}
+
 // latencies returns what a measurement shows of a model's limited latencies, with the standard
-// deviations of their logarithms. A model that answers less than half of its requests is beyond its
-// capacity.
+// deviations of their logarithms. A model without an answer is beyond its capacity, unless too few requests came.
 func (p *part) latencies(m measure.Measurement) (latencies, errors []float64) {
 	own := m.Of(p.name).Alone()
-	scheduled, answered := 0, 0
-	for _, w := range own.Windows {
-		scheduled, answered = scheduled+w.Scheduled, answered+w.Requests
-	}
 	for _, l := range p.limits {
 		value, deviation, ok := latency(own, l.Metric)
 		switch {
 		case ok:
-		case 2*answered < scheduled:
+		case p.load.RequestRate > 0 && !mayBeWithin(own, l.Seconds):
 			value = math.Inf(1)
 		default:
 			value = math.NaN()
@@ -181,6 +191,19 @@ func (p *part) latencies(m measure.Measurement) (latencies, errors []float64) {
 		latencies, errors = append(latencies, value), append(errors, deviation)
 	}
 	return latencies, errors
+}
+
+// unlikely is the chance below which an event is not taken for chance.
+const unlikely = 0.05
+
+// mayBeWithin reports whether the requests of an open loop may be without an answer by chance, although they are within a limit
+// in s: each is still in work at the end with a chance of the limit over the time of the windows.
+func mayBeWithin(m measure.Measurement, limit float64) bool {
+	scheduled, seconds := 0, 0.0
+	for i := range m.Windows {
+		scheduled, seconds = scheduled+m.Windows[i].Scheduled, seconds+m.Windows[i].Duration.Seconds()
+	}
+	return m.Errors()+m.Dropped() == 0 && math.Pow(min(1, limit/seconds), float64(scheduled)) > unlikely
 }
 
 // latency returns a latency of a measurement, in s, and the standard deviation of its logarithm. A percentile

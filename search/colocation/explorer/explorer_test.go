@@ -204,6 +204,56 @@ func TestAddedTime(t *testing.T) {
 	}
 }
 
+// quiet is a plan whose second model gets no request in the first trial of each configuration.
+type quiet struct {
+	*plan.Plan
+	trials map[string]int
+}
+
+func (x *quiet) Tell(e search.Event) {
+	key := e.Trial.Candidate.Key()
+	if e.Trial.Phase != search.PhaseService {
+		if x.trials[key]++; x.trials[key] == 1 {
+			e.Measurement.Windows = slices.Clone(e.Measurement.Windows)
+			for i, w := range e.Measurement.Windows {
+				if w.Model == "model2" {
+					e.Measurement.Windows[i] = measure.Window{Model: w.Model, Start: w.Start, Duration: w.Duration}
+				}
+			}
+		}
+	}
+	x.Plan.Tell(e)
+}
+
+// Of few requests a model gets none in a trial, by chance. The trial is repeated, of the default and of what may lead.
+func TestTrialsWithoutARequestAreRepeated(t *testing.T) {
+	t.Parallel()
+	c := searchtest.NewCompany(2, 7)
+	s, err := c.Settings(search.Budget{Time: 2 * time.Minute})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := plan.New(plan.Colocation, s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	x := &quiet{p, map[string]int{}}
+	trials, defaults, again := map[string]int{}, 0, 0
+	for _, e := range c.Run(x, 500) {
+		switch key := e.Trial.Candidate.Key(); e.Trial.Phase {
+		case search.PhaseDefault:
+			defaults++
+		case search.PhaseSearch:
+			if trials[key]++; trials[key] == 2 {
+				again++
+			}
+		}
+	}
+	if again == 0 || defaults < 2 || p.SoFar().Recommended == nil {
+		t.Errorf("%d configurations and %d trials of the default were repeated; answer %v", again, defaults-1, p.SoFar().Recommended)
+	}
+}
+
 // A model without knobs keeps its default configuration, and the others are searched beside it.
 func TestModelWithoutKnobs(t *testing.T) {
 	t.Parallel()
