@@ -48,11 +48,11 @@ func allocationTexts() []string {
 	return []string{"Failed to allocate memory", "std::bad_alloc", "bad allocation", "Cannot allocate memory", "cannot allocate memory", "pthread_create failed"}
 }
 
-// nameMemory gives a failure the stage of memory if the engine said that it got none while its
-// memory was limited. Without a limit, the machine itself may have had none for other reasons, and
-// the failure stays what it is.
+// nameMemory gives a failure the stage of memory if the engine said that it got none where the
+// kernel refuses it more than its share of the control group. Elsewhere it lacked other memory, such
+// as a GPU's or another machine's, and the failure stays what it is.
 func (r *Runner) nameMemory(f *measure.Failure) *measure.Failure {
-	if f == nil || r.options.Group == 0 || f.Stage == measure.StageMemory {
+	if f == nil || !r.options.Refuses || f.Stage == measure.StageMemory {
 		return f
 	}
 	for _, text := range allocationTexts() {

@@ -52,6 +52,8 @@ type Options struct {
 	// Group is the memory in bytes that the control group of this program and its engines allows. An
 	// engine may hold EngineShare of it. 0: no limit.
 	Group int64
+	// Refuses is true if the kernel refuses an engine more than that share, so that an allocation fails.
+	Refuses bool
 
 	Elsewhere bool // the server runs on another machine
 	// URL of the server's metrics page, for figures that this machine cannot read; "" for none

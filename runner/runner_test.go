@@ -231,14 +231,17 @@ func TestGroupLimit(t *testing.T) {
 	})
 }
 
-// An engine that says that it got no memory has failed for memory, if its memory was limited.
+// An engine that says that it got no memory has failed for memory, if the kernel refuses it more than its share. Where it does
+// not, the engine lacked other memory, such as that of a GPU.
 func TestNameMemory(t *testing.T) {
 	t.Parallel()
 	said := &measure.Failure{Stage: measure.StageErrors, Reason: "all 4 requests failed, the first with: onnx runtime error 6: Failed to allocate memory for requested buffer of size 1073741824"}
-	if got := New(Options{}).nameMemory(said); got != said {
-		t.Errorf("without a limit: %+v", got)
+	for _, group := range []int64{0, 2e9} {
+		if got := New(Options{Group: group}).nameMemory(said); got != said {
+			t.Errorf("a control group of %d bytes that refuses nothing: %+v", group, got)
+		}
 	}
-	limited := New(Options{Group: 2e9})
+	limited := New(Options{Group: 2e9, Refuses: true})
 	got := limited.nameMemory(said)
 	if got.Stage != measure.StageMemory || !strings.HasPrefix(got.Reason, "the engine got no more memory; the control group (the container) allows 2000 MB: all 4") {
 		t.Errorf("%+v", got)

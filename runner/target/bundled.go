@@ -33,11 +33,13 @@ func Engine(program string, libraries addon.Libraries, warnings io.Writer) (runn
 	if err != nil {
 		return runner.Options{}, fmt.Errorf("cannot resolve %q: %w", program, err)
 	}
+	group := hostinfo.MemoryLimit()
 	return runner.Options{
 		Launcher: Bundled{Binary: absolute, Libraries: libraries, Drain: hurriedDrain},
 		Dial:     runner.GRPC,
 		Wire:     runner.Over(runner.OverGRPC),
-		Group:    hostinfo.MemoryLimit(),
+		Group:    group,
+		Refuses:  group > 0 && refuses(),
 		Log:      slog.New(slog.NewTextHandler(warnings, &slog.HandlerOptions{Level: slog.LevelWarn})),
 	}, nil
 }

@@ -22,16 +22,19 @@ const firstVictim = "1000"
 // allows group bytes: to runner.EngineShare of it and what is never touched. The guard looks ten times
 // a second; this bound holds between two looks, and an allocation then fails instead of ending the
 // container. If memory runs out all the same, the kernel chooses the engine before this program.
-// With GPUs there is no bound, since their drivers map far more address space than they use. If the
-// system refuses, the guard is left.
+// Where refuses is false, and if the system takes no bound, the guard is left.
 func confine(pid int, group int64) {
 	_ = os.WriteFile(fmt.Sprintf("/proc/%d/oom_score_adj", pid), []byte(firstVictim), 0)
-	if hasGPU() {
+	if !refuses() {
 		return
 	}
 	most := uint64(runner.EngineShare*float64(group)) + untouched
 	_ = unix.Prlimit(pid, unix.RLIMIT_DATA, &unix.Rlimit{Cur: most, Max: most}, nil)
 }
+
+// refuses reports whether confine lets allocations fail. With GPUs there is no bound, since their drivers map far more
+// address space than they use.
+func refuses() bool { return !hasGPU() }
 
 // hasGPU reports whether the system has the device of NVIDIA's driver, of AMD's, or of WSL's.
 func hasGPU() bool {

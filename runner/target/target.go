@@ -149,6 +149,7 @@ func (s *server) openRemote(model string) error {
 	s.options.Launcher, s.options.Dial = s.remote, s.remote.Dial
 	s.options.Wire = runner.Over(func(api.Announcement) wire.Options { return over })
 	s.options.Elsewhere, s.options.Metrics = !hostinfo.IsLocal(host), meter.PageURL(s.runner.MetricsURL)
+	s.options.Group, s.options.Refuses = 0, false // it is in no control group of this program
 	return nil
 }
 

@@ -5,6 +5,8 @@ import (
 	"os"
 	"testing"
 
+	"tuner/profile/journal"
+	"tuner/runner"
 	"tuner/spec"
 )
 
@@ -20,6 +22,18 @@ func TestServersThatReload(t *testing.T) {
 		if s.options.Reloads != want {
 			t.Errorf("%s: reloads %t, want %t", mode, s.options.Reloads, want)
 		}
+	}
+}
+
+// The memory of a server that runs already is not that of this program's control group.
+func TestRemoteServersHaveTheirOwnMemory(t *testing.T) {
+	t.Parallel()
+	s := server{runner: spec.Runner{Mode: spec.RunnerRemote, URL: "localhost"}, options: runner.Options{Group: 4e9, Refuses: true}, info: &journal.ServerInfo{}}
+	if err := s.openRemote("m"); err != nil {
+		t.Fatal(err)
+	}
+	if s.options.Group != 0 || s.options.Refuses {
+		t.Errorf("it may have a share of %d bytes, refused %t", s.options.Group, s.options.Refuses)
 	}
 }
 
