@@ -1,6 +1,9 @@
 package measure
 
-import "fmt"
+import (
+	"fmt"
+	"math"
+)
 
 // Load is the traffic that clients send to the server. It is a closed loop at a concurrency, an open
 // loop at a request rate, or several models' traffic at a scale. Exactly one of the three is set.
@@ -26,16 +29,24 @@ func (l Load) Level() float64 {
 	return l.RequestRate
 }
 
-// Of returns the load of one of several models: its share, multiplied by the scale. A concurrency is
-// rounded, and is at least 1. It is the zero Load if the mix does not have the model, and the load
-// itself without a mix.
+// Times returns the load of one model multiplied by a scale. A concurrency is rounded up, so that a scale never stands for
+// less traffic than it says.
+func (l Load) Times(scale float64) Load {
+	const exact = 1 - 1e-9 // 1.1 · 10 is a little above 11
+	l.RequestRate *= scale
+	l.Concurrency = int(math.Ceil(float64(l.Concurrency) * scale * exact))
+	return l
+}
+
+// Of returns the load of one of several models: its share, multiplied by the scale (Times). It is the
+// zero Load if the mix does not have the model, and the load itself without a mix.
 func (l Load) Of(model string) Load {
 	if l.Mix.IsZero() {
 		return l
 	}
 	for _, s := range l.Mix.Parts() {
 		if s.Model == model {
-			return s.at(l.Scale)
+			return s.At(l.Scale)
 		}
 	}
 	return Load{}

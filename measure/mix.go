@@ -17,13 +17,9 @@ type Part struct {
 	BatchSize   int     `json:"batch_size" jsonschema:"minimum=1"`                      // client batch: inferences per request, ≥ 1
 }
 
-// at returns the share's load at a scale.
-func (s Part) at(scale float64) Load {
-	l := Load{RequestRate: s.RequestRate * scale, BatchSize: s.BatchSize}
-	if s.Concurrency > 0 {
-		l.Concurrency = max(1, int(math.Round(float64(s.Concurrency)*scale)))
-	}
-	return l
+// At returns the share's load at a scale.
+func (s Part) At(scale float64) Load {
+	return Load{Concurrency: s.Concurrency, RequestRate: s.RequestRate, BatchSize: s.BatchSize}.Times(scale)
 }
 
 // check refuses a share without a model, and one that is no load.
@@ -39,7 +35,7 @@ func (s Part) check() error {
 }
 
 // String returns the share for people: "encoder 120 requests/s".
-func (s Part) String() string { return s.Model + " " + s.at(1).String() }
+func (s Part) String() string { return s.Model + " " + s.At(1).String() }
 
 // Mix is the traffic of several models at scale 1: their parts as the text of a JSON list, which NewMix
 // makes. As a text it is comparable, and so are loads. "" has no model.

@@ -47,17 +47,23 @@ func TestLoadsOfSeveralModelsAreValues(t *testing.T) {
 
 func TestShareOfAScale(t *testing.T) {
 	t.Parallel()
+	mix, err := NewMix(append(twoModels(t).Parts(), Part{Model: "ten", Concurrency: 10, BatchSize: 1})...)
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, c := range []struct {
 		scale  float64
 		model  string
 		wanted Load
 	}{
 		{1.5, "encoder", Load{RequestRate: 180, BatchSize: 1}}, // 1.5 · 120
-		{1.5, "ranker", Load{Concurrency: 5, BatchSize: 4}},    // 4.5, rounded away from zero
-		{0.1, "ranker", Load{Concurrency: 1, BatchSize: 4}},    // 0.3, at least one client
+		{1.5, "ranker", Load{Concurrency: 5, BatchSize: 4}},    // 4.5, rounded up
+		{1.4, "ranker", Load{Concurrency: 5, BatchSize: 4}},    // 4.2
+		{1.1, "ten", Load{Concurrency: 11, BatchSize: 1}},      // 11.000000000000002
+		{0.1, "ranker", Load{Concurrency: 1, BatchSize: 4}},    // 0.3
 		{2, "unknown", Load{}},
 	} {
-		if got := (Load{Scale: c.scale, Mix: twoModels(t)}).Of(c.model); got != c.wanted {
+		if got := (Load{Scale: c.scale, Mix: mix}).Of(c.model); got != c.wanted {
 			t.Errorf("%s at scale %g: got %v, want %v", c.model, c.scale, got, c.wanted)
 		}
 	}

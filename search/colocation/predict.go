@@ -60,13 +60,8 @@ func (x *Search) simulate(models, options []int, cores int, scale func(k int) fl
 	list := make([]queuesim.Model, len(models))
 	for k, i := range models {
 		m := x.settings.Models[i]
-		load := m.Load
-		load.RequestRate *= scale(k)
-		if load.Concurrency > 0 {
-			load.Concurrency = max(1, int(math.Round(float64(load.Concurrency)*scale(k))))
-		}
 		o := m.Options[options[k]]
-		list[k] = queuesim.Model{Batcher: o.Batcher, Curve: o.Curve, Load: load,
+		list[k] = queuesim.Model{Batcher: o.Batcher, Curve: o.Curve, Load: m.Load.Times(scale(k)),
 			Options: queuesim.Options{Requests: x.settings.Tuning.Requests, Seed: x.settings.Seed + uint64(i)}}
 	}
 	return x.simulator.Together(list, cores)

@@ -34,8 +34,8 @@ type candidatesOf struct {
 
 // Space returns the space of several models on one server, of whose machine facts has the cores. Its knobs are the
 // server's own, and those of all models with their names. Its load axis has the scales at which the
-// models' traffic is multiplied: levels are ascending, above 0. The load of a part has one level, at
-// which the model's traffic has scale 1.
+// models' traffic is multiplied: levels are ascending, above 0. Of levels that are one load it has the highest. The load
+// of a part has one level, at which the model's traffic has scale 1.
 func Space(parts []search.Part, server []search.Knob, scales []float64, facts search.Facts) (search.Space, error) {
 	s := newSpace(parts, server, facts)
 	var loads []measure.Part
@@ -44,9 +44,21 @@ func Space(parts []search.Part, server []search.Knob, scales []float64, facts se
 		loads = append(loads, measure.Part{Model: p.Model, Concurrency: one.Concurrency, RequestRate: one.RequestRate, BatchSize: one.BatchSize})
 	}
 	mix, err := measure.NewMix(loads...)
-	s.Load = search.LoadAxis{Rate: true, Levels: scales, Mix: mix}
+	s.Load = search.LoadAxis{Rate: true, Levels: distinct(scales, loads), Mix: mix}
 	s.Joint = newSeveral(s)
 	return s, err
+}
+
+// distinct returns the scales without those that offer the same as the next higher one, as of few requests in flight.
+func distinct(scales []float64, loads []measure.Part) []float64 {
+	var list []float64
+	for i, scale := range scales {
+		isOwn := func(p measure.Part) bool { return p.At(scale) != p.At(scales[i+1]) }
+		if i == len(scales)-1 || slices.ContainsFunc(loads, isOwn) {
+			list = append(list, scale)
+		}
+	}
+	return list
 }
 
 // Pipeline returns the space of the stages of a pipeline. Its load is that of the pipeline, which all its

@@ -40,6 +40,27 @@ func together(t *testing.T, parts ...search.Part) search.Space {
 	return s
 }
 
+// Of few requests in flight, scales between two numbers of them are one load: its scale is the highest one. A rate is another one at
+// each scale.
+func TestScalesOfOneLoadAreOne(t *testing.T) {
+	t.Parallel()
+	closed, open := partOf("ranker", 2), partOf("encoder", 10)
+	closed.Space.Load.Rate = false
+	scales := []float64{0.25, 0.3, 0.5, 0.75, 1, 1.25, 1.5, 1.6}
+	for _, c := range []struct {
+		parts []search.Part
+		want  []float64
+	}{
+		{[]search.Part{closed}, []float64{0.5, 1, 1.5, 1.6}}, // 1, 2, 3 and 4 in flight
+		{[]search.Part{closed, open}, scales},
+	} {
+		s, err := joint.Space(c.parts, nil, scales, search.Facts{Cores: 2})
+		if err != nil || !slices.Equal(s.Load.Levels, c.want) {
+			t.Errorf("%d models: %v, %v, want %v", len(c.parts), s.Load.Levels, err, c.want)
+		}
+	}
+}
+
 // The knobs of one model keep their names, their scopes and therefore their keys, whatever stands
 // before their dots.
 func TestKnobsOfOneModelHaveNoModel(t *testing.T) {

@@ -95,7 +95,7 @@ func severalModels() Field {
 			{Name: "model", Type: path("minilm.onnx"), Required: true, Unless: "pipeline", Beside: load + ", " + limit, Meaning: "As [model](#model). A file may serve under one name only."},
 			{Name: "config", Type: path("config.pbtxt"), Without: "Triton's auto-completion", Beside: beside, Meaning: "As [config](#config)."},
 			{Name: "load", Required: true, Unless: "pipeline", Beside: "model: a.onnx, " + limit, Fields: append([]Field{
-				{Name: "concurrency", Type: whole(1, 0), Unit: "requests in flight", Without: "an open loop, with `request_rate`", Meaning: "The model's clients at scale 1: a closed loop. A scale multiplies them, rounded."},
+				{Name: "concurrency", Type: whole(1, 0), Unit: "requests in flight", Without: "an open loop, with `request_rate`", Meaning: "The model's clients at scale 1: a closed loop. A scale multiplies them, rounded up. Scales between two whole numbers are one load, whose scale is the highest of them."},
 				{Name: "request_rate", Type: whole(1, 10_000_000), Unit: "requests per second", Without: "a closed loop, with `concurrency`", Meaning: "The model's traffic at scale 1: an open loop. A scale multiplies it."},
 				{Name: "arrivals", Beside: "request_rate: 50", Default: "poisson", Type: arrivalsOfSeveral(), Meaning: "As [load.arrivals](#loadarrivals), without those that repeat."},
 				{Name: "client_batch_size", Type: whole(1, 0), Default: "1", Beside: "request_rate: 50", Unit: "inferences", Meaning: "Inferences in one request."},
