@@ -14,28 +14,44 @@ type Process struct {
 	Pool  string // key; "" without a running process
 	Batch int    // largest batch that it may have executed
 
-	last measure.Measurement
+	last   measure.Measurement
+	block  int       // of its trial; 0: measured alone
+	beside []Process // of the other trials of the block: they run until the next trial, which may take one of them
 }
 
 // During returns the process of an event's trial, before the trial.
 func (p Process) During(e search.Event) Process {
-	if pool := e.Trial.Candidate.PoolKey(); p.Pool != pool || e.Trial.Fresh || e.Measurement.Times.Launch > 0 {
-		return Process{Pool: pool}
+	if e.Trial.Fresh || e.Measurement.Times.Launch > 0 {
+		return Process{Pool: e.Trial.Candidate.PoolKey()}
 	}
-	return p
+	return p.of(e.Trial.Candidate)
+}
+
+// of returns the running process of a candidate's pool: of several that with the largest batches, without one a new one.
+func (p Process) of(c search.Candidate) Process {
+	found := Process{Pool: c.PoolKey()}
+	for _, running := range append([]Process{p}, p.beside...) {
+		if running.Pool == found.Pool && running.Batch >= found.Batch {
+			found = running
+		}
+	}
+	return found
 }
 
 // After returns the running process after an event.
 func (p Process) After(e search.Event, s search.Space) Process {
-	m := e.Measurement
-	if m.Failure != nil && m.Failure.Stage != measure.StageLoad {
-		return Process{}
+	m, now := e.Measurement, p.During(e)
+	switch {
+	case m.Failure == nil:
+		now.Batch, now.last = max(now.Batch, largest(e, s)), m
+	case m.Failure.Stage != measure.StageLoad:
+		now = Process{}
 	}
-	p = p.During(e)
-	if m.Failure == nil {
-		p.Batch, p.last = max(p.Batch, largest(e, s)), m
+	now.block, now.beside = e.Trial.Block, nil
+	if now.block > 0 && now.block == p.block {
+		now.beside = append(p.beside[:len(p.beside):len(p.beside)], p)
 	}
-	return p
+	return now
 }
 
 // largest returns the largest batch that the event's trial may have made. A service trial of one of
@@ -56,7 +72,8 @@ func largest(e search.Event, s search.Space) int {
 // because it keeps memory of larger batches. If the process is within a limit, the candidate is
 // too.
 func (p Process) Burdens(c search.Candidate, s search.Settings) bool {
-	if p.Pool != c.PoolKey() || p.Batch <= s.Space.MaxBatch(c) {
+	p = p.of(c)
+	if p.Batch <= s.Space.MaxBatch(c) {
 		return false
 	}
 	return slices.ContainsFunc(s.Goal.Objective.Terms, func(t search.Term) bool { return search.IsMemory(t.Metric) }) ||

@@ -81,3 +81,47 @@ func TestBurdens(t *testing.T) {
 		}
 	}
 }
+
+// After a block its processes run until the next trial. That trial keeps the one of its pool, which has the memory of the block's
+// batches. So its peak is no figure of smaller batches.
+func TestProcessesOfABlock(t *testing.T) {
+	t.Parallel()
+	in := func(instances int, e search.Event) search.Event {
+		e.Trial.Candidate = e.Trial.Candidate.With(search.KnobInstanceCount, search.IntValue(instances))
+		return e
+	}
+	seat := func(e search.Event) search.Event {
+		e.Trial.Fresh, e.Trial.Block, e.Measurement.Times.Launch = true, 1, time.Second
+		return e
+	}
+	failed := seat(in(4, event(8, 0)))
+	failed.Measurement.Failure = &measure.Failure{Stage: measure.StageCrash}
+	space := search.Space{Facts: search.Facts{Batching: true}}
+	settings := search.Settings{Space: space, Goal: search.Goal{Objective: search.Objective{Terms: []search.Term{{Metric: measure.Memory, Weight: 1}}}}}
+	next := in(3, event(8, 400e6))
+
+	var p Process
+	for _, e := range []search.Event{seat(in(3, event(32, 400e6))), seat(in(2, event(4, 90e6))), failed} {
+		p = p.After(e, space)
+	}
+	if got := p.During(next); got.Batch != 32 || !p.Burdens(next.Trial.Candidate, settings) {
+		t.Errorf("the next trial has a process with batches of %d, want 32", got.Batch)
+	}
+	if got := p.During(in(4, event(8, 1))); got.Batch != 0 {
+		t.Errorf("the process that crashed has batches of %d", got.Batch)
+	}
+	if p = p.After(next, space); p.Batch != 32 {
+		t.Errorf("after that trial the process has batches of %d, want 32", p.Batch)
+	}
+	if got := p.During(in(2, event(4, 1))); got.Batch != 0 {
+		t.Errorf("the other process of the block still runs, with batches of %d", got.Batch)
+	}
+
+	m := New(space)
+	for _, e := range []search.Event{seat(in(3, event(32, 400e6))), seat(in(2, event(4, 90e6))), next} {
+		m.Add(e)
+	}
+	if m.Knows(next.Trial.Candidate) {
+		t.Error("a process that held larger batches shows the memory of smaller ones")
+	}
+}
