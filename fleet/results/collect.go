@@ -11,6 +11,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 
 	"tuner/fleet"
@@ -53,21 +54,29 @@ func folderOf(part fleet.Part, i fleet.Item, repeats int) string {
 }
 
 // Collect writes the journals of the deliveries into the fleet's output folder, and the list. A journal
-// that is there already must be the same: another run needs another folder.
+// that is there already must be the same: another run needs another folder. What was collected of the run before
+// stays: a cluster has no records of a run that was deleted, and another cluster never had them.
 func Collect(p fleet.Plan, deliveries []record.Delivery) (List, error) {
 	list := List{Format: Format, Run: p.Run, Campaigns: []Campaign{}}
 	of := map[record.Item]record.Delivery{}
 	for _, d := range deliveries {
 		of[d.Item] = d
 	}
+	before, err := collected(p)
+	if err != nil {
+		return list, err
+	}
 	var errs []error
 	for _, part := range p.Parts {
 		for index, item := range part.Items {
 			d := of[record.Item{Job: record.JobName(p.Run, part.Machine), Index: index}]
 			c := Campaign{Model: item.Model, Machine: part.Machine, Repeat: item.Repeat, Discarded: d.Discarded, Price: part.Hourly}
+			was := slices.IndexFunc(before, func(x Campaign) bool { return x.Model == c.Model && x.Machine == c.Machine && x.Repeat == c.Repeat })
 			if d.Result != nil && len(d.Journal) > 0 {
 				c.Folder, c.Result = folderOf(part, item, p.Fleet.Repeats), d.Result
 				errs = append(errs, writeJournal(filepath.Join(p.Fleet.Output, c.Folder), d.Journal))
+			} else if was >= 0 {
+				c = before[was]
 			}
 			list.Campaigns = append(list.Campaigns, c)
 		}
@@ -76,6 +85,25 @@ func Collect(p fleet.Plan, deliveries []record.Delivery) (List, error) {
 		return list, err
 	}
 	return list, list.write(p.Fleet.Output)
+}
+
+// collected returns the campaigns of a plan's run that the fleet's output folder has. Those of another run there are an error.
+func collected(p fleet.Plan) ([]Campaign, error) {
+	list, err := Read(p.Fleet.Output)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	list.Campaigns = slices.DeleteFunc(list.Campaigns, func(c Campaign) bool {
+		_, err := os.Stat(filepath.Join(p.Fleet.Output, c.Folder, journal.FileName))
+		return c.Result == nil || err != nil // a journal that was removed is collected again
+	})
+	if len(list.Campaigns) > 0 && list.Run != p.Run {
+		return nil, fmt.Errorf("cannot write %q: it has the campaigns of run %s; choose another `output:`, or remove it", filepath.Join(p.Fleet.Output, FileName), list.Run)
+	}
+	return list.Campaigns, nil
 }
 
 // writeJournal writes a journal unless it is there.

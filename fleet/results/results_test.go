@@ -53,6 +53,49 @@ func TestCollect(t *testing.T) {
 	}
 }
 
+// A cluster has no records of a run that was deleted, and half of them if that was interrupted. The list keeps what was collected. A journal that
+// was removed is missing, and another run needs another folder.
+func TestCollectKeepsWhatWasCollected(t *testing.T) {
+	t.Parallel()
+	p := plan(t)
+	collect := func(p fleet.Plan, deliveries ...record.Delivery) List {
+		t.Helper()
+		l, err := Collect(p, deliveries)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return l
+	}
+	first := collect(p, delivery("a", "{a}\n"))
+	for name, later := range map[string][]record.Delivery{"none": nil, "half of them": {delivery("a", "")}} {
+		if d := cmp.Diff(first, collect(p, later...)); d != "" {
+			t.Errorf("%s:\n%s", name, d)
+		}
+	}
+	if l := collect(p, delivery("b", "{b}\n")); l.Missing() != 0 {
+		t.Errorf("%+v", l)
+	}
+	if again, err := Read(p.Fleet.Output); err != nil || again.Missing() != 0 {
+		t.Errorf("%+v, %v", again, err)
+	}
+	other := p
+	other.Run = "q3-2"
+	if _, err := Collect(other, nil); err == nil || !strings.Contains(err.Error(), "it has the campaigns of run q3-1; choose another `output:`") {
+		t.Error(err)
+	}
+	for _, machine := range []string{"a", "b"} {
+		if err := os.RemoveAll(filepath.Join(p.Fleet.Output, machine)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if l := collect(p); l.Missing() != 2 {
+		t.Errorf("%+v", l)
+	}
+	if l := collect(other); l.Run != "q3-2" {
+		t.Errorf("%+v", l)
+	}
+}
+
 func TestReadRefuses(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
