@@ -224,8 +224,14 @@ func writeRanking(out io.Writer, format, dir string, list results.List, r result
 			err = errors.Join(err, exit.With(exit.Infeasible, fmt.Errorf("no type of machine keeps the constraints of %s", m.Model)))
 		}
 	}
-	if n := list.Missing(); n > 0 {
-		err = errors.Join(err, exit.With(exit.Inconclusive, fmt.Errorf("%s of %d are missing", words.Count(n, "campaign"), len(list.Campaigns))))
+	return errors.Join(err, exit.With(exit.Inconclusive, missing(list)))
+}
+
+// missing is the error of a list that lacks results; nil if it has all.
+func missing(list results.List) error {
+	n := list.Missing()
+	if n == 0 {
+		return nil
 	}
-	return err
+	return fmt.Errorf("%s of %d are missing", words.Count(n, "campaign"), len(list.Campaigns))
 }

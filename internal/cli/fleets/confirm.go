@@ -28,7 +28,10 @@ The answer has intervals over machines, and one for a machine that was not measu
 			if err != nil {
 				return err
 			}
-			second, err := confirmPlan(p)
+			second, first, err := confirmPlan(p)
+			if n := first.Missing(); n > 0 {
+				return exit.With(exit.Inconclusive, fmt.Errorf("the first stage has %d campaigns without a result; `tuner fleet run` goes on with it", n))
+			}
 			if err != nil {
 				return err
 			}
@@ -39,30 +42,39 @@ The answer has intervals over machines, and one for a machine that was not measu
 	return cmd
 }
 
-// confirmPlan makes the plan of the second stage from what the first one has measured.
-func confirmPlan(p fleet.Plan) (fleet.Plan, error) {
+// confirmPlan makes the plan of the second stage from what the first one has measured. Types of machines without an
+// answer are left out. The list is the first stage's, also where nothing is left.
+func confirmPlan(p fleet.Plan) (second fleet.Plan, first results.List, err error) {
 	if p.Fleet.Confirm == nil {
-		return p, exit.Usagef("%s: there is no `confirm:`, such as confirm: {machines: 5, top: 3, budget: 4m}", p.Fleet.Path)
+		return second, first, exit.Usagef("%s: there is no `confirm:`, such as confirm: {machines: 5, top: 3, budget: 4m}", p.Fleet.Path)
 	}
-	list, err := readResults(p, results.Read)
+	if first, err = readResults(p, results.Read); err != nil {
+		return second, results.List{}, err
+	}
+	r, err := results.Rank(p.Fleet.Output, first, replay, describe)
 	if err != nil {
-		return p, err
+		return second, first, err
 	}
-	if n := list.Missing(); n > 0 {
-		return p, exit.With(exit.Inconclusive, fmt.Errorf("the first stage has %d campaigns without a result; `tuner fleet run` goes on with it", n))
-	}
-	r, err := results.Rank(p.Fleet.Output, list, replay, describe)
-	if err != nil {
-		return p, err
-	}
-	second, err := fleet.ConfirmPlan(p.Fleet, os.ReadFile, results.Left(r, p.Fleet.Confirm.Top))
-	if err != nil {
-		return p, exit.With(exit.Usage, err)
+	if second, err = fleet.ConfirmPlan(p.Fleet, os.ReadFile, results.Left(r, p.Fleet.Confirm.Top)); err != nil {
+		return second, first, exit.With(exit.Usage, err)
 	}
 	if len(second.Parts) == 0 {
-		return p, exit.With(exit.Infeasible, errors.New("no type of machine has an answer, so there is nothing to confirm"))
+		const nothing = "no type of machine has an answer, so there is nothing to confirm"
+		if err := missing(first); err != nil {
+			return second, first, exit.With(exit.Inconclusive, fmt.Errorf("%s: %w", nothing, err))
+		}
+		return second, first, exit.With(exit.Infeasible, errors.New(nothing))
 	}
-	return second, nil
+	return second, first, nil
+}
+
+// lacking is the error of a second stage after a first one that lacks campaigns; nil if it has all.
+func lacking(first results.List) error {
+	err := missing(first)
+	if err == nil {
+		return nil
+	}
+	return exit.With(exit.Inconclusive, fmt.Errorf("%w in the first stage, and the second one is without them\n    hint: mend what ended them, or take their types of machines out of the file", err))
 }
 
 // watchFlags adds the flags of verbs that watch a run.

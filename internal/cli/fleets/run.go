@@ -51,11 +51,14 @@ The campaign then begins again on another node. If the first one comes back, the
 			if err := collectFleet(cmd, con, p, o); err != nil {
 				return err
 			}
-			second, err := confirmPlan(p)
+			second, first, err := confirmPlan(p) // what is missing by now was given up
 			if err != nil {
 				return err
 			}
-			return watchFleet(cmd, con, second, o)
+			if err := watchFleet(cmd, con, second, o); err != nil {
+				return exit.Leading(err, lacking(first))
+			}
+			return lacking(first)
 		},
 	}
 	watchFlags(cmd, &o)
@@ -151,8 +154,9 @@ the workers and the policy of --harden stay: other fleets of the namespace use t
 			if err := deleteRun(cmd, con, p, uncollected); err != nil || p.Fleet.Confirm == nil {
 				return err
 			}
-			// The second stage follows from the first one's results. Without them it was never begun.
-			second, err := confirmPlan(p)
+			// The second stage follows from the results of the first one, also where campaigns are missing. Without an answer it
+			// was never begun.
+			second, _, err := confirmPlan(p)
 			if exit.CodeOf(err) == exit.Inconclusive || exit.CodeOf(err) == exit.Infeasible {
 				return nil
 			}
