@@ -64,9 +64,17 @@ func (p Part) Of(i Item) (PodPlan, bool) {
 }
 
 // NewPlan makes the plan of a fleet. read reads a profile's file. All mistakes of all profiles are
-// reported together.
+// reported together. Those of a second stage with all types of machines are among them: before the first stage is paid.
 func NewPlan(f Fleet, read func(path string) ([]byte, error)) (Plan, error) {
-	return newPlan(f, read, func(string, string) (Space, bool) { return nil, true })
+	all := func(string, string) (Space, bool) { return nil, true }
+	p, err := newPlan(f, read, all)
+	if err != nil || f.Confirm == nil {
+		return p, err
+	}
+	if _, err := ConfirmPlan(f, read, all); err != nil {
+		return Plan{}, fmt.Errorf("the second stage, with all types of machines: %w", err)
+	}
+	return p, nil
 }
 
 // Space has the values to which knobs of a profile are restricted, by knob; nil: the profile's own.
@@ -75,13 +83,18 @@ type Space map[string][]string
 // confirmDir is the folder of the second stage below the fleet's output.
 const confirmDir = "confirm"
 
+// second returns the fleet of the second stage, with all types of machines.
+func (f Fleet) second() Fleet {
+	f.Output = filepath.Join(f.Output, confirmDir)
+	f.Repeats, f.Budget, f.First, f.Confirm = f.Confirm.Machines, f.Confirm.Budget, 0, nil
+	return f
+}
+
 // ConfirmPlan makes the plan of the second stage. left returns the space of a model on a type of
 // machine, and false if that type is not measured again for the model. The run has another name than
 // the first stage's, and another output folder.
 func ConfirmPlan(f Fleet, read func(path string) ([]byte, error), left func(machine, model string) (Space, bool)) (Plan, error) {
-	second := f
-	second.Repeats, second.Budget, second.First = f.Confirm.Machines, f.Confirm.Budget, 0
-	second.Output, second.Confirm = filepath.Join(f.Output, confirmDir), nil
+	second := f.second()
 	second.Machines = slices.DeleteFunc(slices.Clone(f.Machines), func(m Machine) bool {
 		return !slices.ContainsFunc(f.Models, func(model Model) bool { _, ok := left(m.Name, model.Name); return ok })
 	})
@@ -151,7 +164,7 @@ func (p Plan) JournalBytes() int64 {
 func (p Plan) named() (Plan, error) {
 	f := p.Fleet
 	if n := p.JournalBytes(); n > mostJournals {
-		return Plan{}, fmt.Errorf("%s: the journals of these campaigns would take about %d MB in the cluster's etcd, and %d MB are allowed; lower search.budget, or split the fleet into several files, and delete each run before the next",
+		return Plan{}, fmt.Errorf("%s: the journals of these campaigns would take about %d MB in the cluster's etcd, and %d MB are allowed; lower search.budget or confirm.budget, or split the fleet into several files, and delete each run before the next",
 			f.Path, n/1_000_000, mostJournals/1_000_000)
 	}
 	hash := sha256.New()

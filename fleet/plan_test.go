@@ -161,6 +161,11 @@ func TestJournalBytes(t *testing.T) {
 	if _, err := NewPlan(f, read); err == nil || !strings.Contains(err.Error(), "would take about 645 MB in the cluster's etcd, and 536 MB are allowed; lower search.budget") {
 		t.Error(err)
 	}
+	// A second stage of 2 models on 2 types, 50 machines of each, is 200 campaigns: 8 GB.
+	f.Repeats, f.Confirm = 2, &Confirm{Machines: mostRepeats, Top: 1, Budget: longestBudget}
+	if _, err := NewPlan(f, read); err == nil || !strings.Contains(err.Error(), "the second stage, with all types of machines: dir/fleet.yaml: the journals of these campaigns would take about 8064 MB") {
+		t.Error(err)
+	}
 }
 
 // The name of a run changes with all that is measured, and with nothing else.

@@ -353,12 +353,28 @@ func (r reader) check(given map[string]document.Value) {
 			v.Fail(document.Error{Problem: "ends types that cost too much, and a type has no price", Hint: "give each machine a price, or remove `first:`"})
 		}
 	}
-	items := len(r.f.Models) * len(r.f.Machines) * r.f.Repeats
+	r.checkStage(given, *r.f, "search")
+	if r.f.Confirm != nil {
+		r.checkStage(given, r.f.second(), "confirm")
+	}
+}
+
+// checkStage finds what keeps a stage from its results: too many campaigns, or a deadline at which the cluster ends a pod that still
+// measures. section has the stage's budget and machines in the file. All types of machines may be left for a second stage.
+func (r reader) checkStage(given map[string]document.Value, stage Fleet, section string) {
+	items := len(stage.Models) * len(stage.Machines) * stage.Repeats
 	if v, has := given["models"]; has && items > mostItems {
-		v.Fail(document.Error{Problem: fmt.Sprintf("make %d campaigns with the machines and search.machines", items), Allowed: fmt.Sprintf("%d at most", mostItems),
+		v.Fail(document.Error{Problem: fmt.Sprintf("make %d campaigns with the machines and %s.machines", items, section), Allowed: fmt.Sprintf("%d at most", mostItems),
 			Hint: "split the fleet into several files"})
 	}
-	if v, has := given["deadline"]; has && r.f.Deadline < r.f.PodDeadline() {
-		v.Fail(document.Error{Problem: fmt.Sprintf("is shorter than one pod may take, which is %v", r.f.PodDeadline()), Hint: "raise it, or lower search.budget"})
+	longest := stage.PodDeadline()
+	if stage.Deadline >= longest {
+		return
+	}
+	if v, has := given["deadline"]; has {
+		v.Fail(document.Error{Problem: fmt.Sprintf("is shorter than one pod may take, which is %v", longest), Hint: "raise it, or lower " + section + ".budget"})
+	} else if v, has := given[section]; has {
+		v.Fail(document.Error{Problem: fmt.Sprintf("has a budget with which one pod may take %v, and the deadline is %v", longest, stage.Deadline),
+			Hint: "set a longer `deadline:`, or lower the budget"})
 	}
 }

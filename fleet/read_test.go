@@ -2,6 +2,7 @@ package fleet
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -101,6 +102,31 @@ func TestParseErrors(t *testing.T) {
 	}
 	if _, err := Parse("fleet.yaml", []byte("models: {}\nmachines: 3\n")); err == nil || len(strings.Split(err.Error(), "fleet.yaml:")) < 5 {
 		t.Errorf("want all mistakes together, got %v", err)
+	}
+}
+
+// The cluster ends the pods of a stage at the deadline, also at the default one. A pod takes up to twice its budget and five minutes.
+func TestDeadlinesOfStages(t *testing.T) {
+	t.Parallel()
+	var types strings.Builder
+	for i := range 10 {
+		fmt.Fprintf(&types, "  t%d: {select: {type: t%d}, cpus: 1, memory: 1Gi}\n", i, i)
+	}
+	const deadline = "deadline: 3h\n"
+	for name, c := range map[string]struct {
+		change []string
+		want   string
+	}{
+		"the default one":              {[]string{deadline, "", "budget: 4m", "budget: 8h"}, "search: has a budget with which one pod may take 16h5m0s, and the deadline is 6h0m0s"},
+		"a second stage":               {[]string{deadline, "deadline: 30m\nconfirm: {budget: 30m}\n"}, "deadline: is shorter than one pod may take, which is 1h5m0s (value \"30m\")\n    hint: raise it, or lower confirm.budget"},
+		"a second stage, default":      {[]string{deadline, "confirm: {budget: 8h}\n"}, "confirm: has a budget with which one pod may take 16h5m0s"},
+		"campaigns of a second stage":  {[]string{"machines:\n", "machines:\n" + types.String(), deadline, "confirm: {machines: 50}\n"}, "models: make 1200 campaigns with the machines and confirm.machines"},
+		"nothing against its defaults": {[]string{deadline, "confirm: {}\n"}, ""},
+	} {
+		_, err := Parse("fleet.yaml", []byte(strings.NewReplacer(c.change...).Replace(example)))
+		if (err != nil) != (c.want != "") || err != nil && !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s:\n got %v\nwant %s", name, err, c.want)
+		}
 	}
 }
 
