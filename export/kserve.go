@@ -2,7 +2,12 @@ package export
 
 import (
 	_ "embed"
+	"fmt"
 	"strings"
+
+	"tuner/capacity/autoscaler"
+	"tuner/export/tuned"
+	"tuner/internal/words"
 )
 
 // KServe's stock runtime for Triton.
@@ -11,7 +16,7 @@ const (
 	kservePort    = 8080 // the runtime's HTTP port for tritonserver
 	// kserveMount is the folder into which KServe's initializer puts the models, wherever they come from
 	kserveMount    = "/mnt/models"
-	kserveCPUShare = 80 // percent of the requested cores; equal to KServe's default
+	kserveCPUShare = 80 // largest target of its autoscaler, in percent of the requested cores; equal to KServe's default
 )
 
 // KServe is the name of the target for InferenceServices.
@@ -22,7 +27,7 @@ var kserveReadme string
 
 func kserveTarget() target {
 	return target{
-		name: KServe, about: "an InferenceService", readme: kserveReadme, mount: kserveMount, files: Deployment.kserve,
+		name: KServe, about: "an InferenceService", readme: kserveReadme, mount: kserveMount, files: Deployment.kserve, notes: kserveNotes,
 		schemes: []string{"pvc", "s3", "gs", "https", "hf"}, // supported by KServe's initializer
 		commands: func(d Deployment) []string {
 			apply := "kubectl apply -f inferenceservice.yaml"
@@ -53,6 +58,33 @@ func (d Deployment) kserve() written {
 	}
 	d.addClusterMonitoring(&w)
 	return w
+}
+
+// scalesByCores reports whether KServe's own autoscaler changes the number of servers.
+func (d Deployment) scalesByCores() bool { return d.Plan == nil && d.GPUs == 0 && d.scales() }
+
+// cpuTarget returns the target of KServe's autoscaler, in percent of the requested cores. A HorizontalPodAutoscaler acts only beyond its
+// tolerance of 10 %. So it adds a server when the servers use what one uses at its tuned load, which may be all that its threads ever
+// use: more cores are requested than that.
+func (d Deployment) cpuTarget() int {
+	busy := tuned.BusyCores(d.Models)
+	if busy == 0 {
+		return kserveCPUShare
+	}
+	return max(1, min(kserveCPUShare, int(100*busy/float64(d.CPUs)/(1+autoscaler.DefaultTolerance))))
+}
+
+// cpuLimit is the use of cores above which servers are added, in percent.
+func (d Deployment) cpuLimit() string {
+	return words.Digits((1+autoscaler.DefaultTolerance)*float64(d.cpuTarget()), 3)
+}
+
+func kserveNotes(d Deployment, _ Options) []string {
+	if !d.scalesByCores() || tuned.BusyCores(d.Models) > 0 {
+		return nil
+	}
+	return []string{fmt.Sprintf("The autoscaler adds servers by the use of their cores, and the campaign did not measure that. Its target is KServe's %d %%. "+
+		"Set scaleTarget to 0.9 × what a server uses at its tuned load.", kserveCPUShare)}
 }
 
 // autoscalerClass is the annotation that says who scales the servers of an InferenceService: none keeps
@@ -112,10 +144,9 @@ func (d Deployment) inferenceService() object {
 		if d.scales() {
 			annotations[autoscalerClass] = "external" // KServe's own has neither the metric nor the behavior
 		}
-	case !d.scales():
-	case d.GPUs == 0:
-		p.ScaleMetric, p.ScaleTarget = "cpu", kserveCPUShare
-	default:
+	case d.scalesByCores():
+		p.ScaleMetric, p.ScaleTarget = "cpu", d.cpuTarget()
+	case d.scales():
 		p.MaxReplicas = d.Replicas // KServe's metric does not show a busy GPU
 	}
 	o := d.object("serving.kserve.io/v1beta1", "InferenceService", d.Name, predictorSpec{p})

@@ -169,6 +169,20 @@ func coresOf(group []Model) int {
 	return min(first.Host.UsableCores(), wanted)
 }
 
+// BusyCores returns the number of cores that a server with all models uses while each has its tuned load. Models that were
+// measured together have one. It returns 0 if a use is unknown.
+func BusyCores(models []Model) float64 {
+	sum := 0.0
+	for _, group := range Groups(models) {
+		used := group[0].Values[measure.CPU].Value
+		if used <= 0 {
+			return 0
+		}
+		sum += used
+	}
+	return sum
+}
+
 // Memory returns the memory of a server's process with all models, in bytes: the sum of the measured peaks.
 // Models that were measured together have one. It returns 0 if a peak is unknown.
 func Memory(models []Model) float64 {
