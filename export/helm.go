@@ -146,10 +146,7 @@ func (d Deployment) values() chartValues {
 		PrometheusRule: chartSwitch{Labels: map[string]string{}},
 		Dashboard:      chartSwitch{Labels: dashboardLabels()},
 		Service:        map[string]string{"type": "ClusterIP"},
-		PodAnnotations: map[string]string{
-			"prometheus.io/scrape": "true", "prometheus.io/port": fmt.Sprint(portMetrics), "prometheus.io/path": "/metrics",
-		},
-		PodSecurityContext: tritonUser(), NodeSelector: map[string]string{}, Tolerations: []any{},
+		PodAnnotations: scrapedPods(), PodSecurityContext: tritonUser(), NodeSelector: map[string]string{}, Tolerations: []any{},
 		Disruption: map[string]int{"maxUnavailable": d.disruptions()}, Spread: append([]spreadConstraint{}, d.spread(nil)...),
 	}
 }

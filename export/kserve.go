@@ -87,6 +87,10 @@ func kserveNotes(d Deployment, _ Options) []string {
 		"Set scaleTarget to 0.9 × what a server uses at its tuned load.", kserveCPUShare)}
 }
 
+// ownScraping is the annotation with which KServe sets the port for Prometheus to that of Knative's queue-proxy (metrics_aggregate_injector.go).
+// Standard mode has none, and a cluster may have this on by default.
+const ownScraping = "serving.kserve.io/enable-prometheus-scraping"
+
 // autoscalerClass is the annotation that says who scales the servers of an InferenceService: none keeps
 // minReplicas, external leaves the number to an object that KServe does not know.
 const autoscalerClass = "serving.kserve.io/autoscalerClass"
@@ -136,7 +140,8 @@ func (d Deployment) inferenceService() object {
 	} else {
 		p.Model.Image = d.Image
 	}
-	annotations := map[string]string{"serving.kserve.io/deploymentMode": "Standard"}
+	annotations := scrapedPods() // KServe gives them to the pods, and its runtime for Triton has none
+	annotations["serving.kserve.io/deploymentMode"], annotations[ownScraping] = "Standard", "false"
 	switch {
 	case d.Plan != nil:
 		p.Spread = d.spread(d.predictorPods())

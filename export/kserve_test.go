@@ -3,6 +3,8 @@ package export
 import (
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"tuner/export/tuned"
 	"tuner/measure"
 	"tuner/model/modelconfig"
@@ -32,5 +34,18 @@ func TestKServeAddsServersAtTheTunedLoad(t *testing.T) {
 		if got := kserveNotes(d, Options{}); len(got) != c.notes {
 			t.Errorf("%s: %q", name, got)
 		}
+	}
+}
+
+// KServe gives the annotations of the object to the pods. Its runtime for Triton has none for Prometheus, and its own ones name a port of Knative's.
+func TestKServeNamesThePortOfTheMetrics(t *testing.T) {
+	t.Parallel()
+	d := Deployment{Models: []tuned.Model{{Config: &modelconfig.Config{}}}, Replicas: 1, MaxReplicas: 1}
+	want := map[string]string{
+		"serving.kserve.io/deploymentMode": "Standard", "serving.kserve.io/enable-prometheus-scraping": "false",
+		"prometheus.io/scrape": "true", "prometheus.io/port": "8002", "prometheus.io/path": "/metrics",
+	}
+	if diff := cmp.Diff(want, d.inferenceService().Metadata.Annotations); diff != "" {
+		t.Error(diff)
 	}
 }

@@ -280,6 +280,11 @@ func (d Deployment) strategy() any {
 	return map[string]any{"type": "RollingUpdate", "rollingUpdate": d.rollout()}
 }
 
+// scrapedPods returns the usual annotations of pods, by which Prometheus finds the metrics of a server.
+func scrapedPods() map[string]string {
+	return map[string]string{"prometheus.io/scrape": "true", "prometheus.io/port": strconv.Itoa(portMetrics), "prometheus.io/path": "/metrics"}
+}
+
 // server returns the Deployment.
 func (d Deployment) server() object {
 	spec := deploymentSpec{
@@ -287,9 +292,7 @@ func (d Deployment) server() object {
 		Strategy:                d.strategy(),
 		Selector:                labelSet{d.selector()},
 		Template: podTemplate{
-			Metadata: metadata{Labels: d.selector(), Annotations: map[string]string{
-				"prometheus.io/scrape": "true", "prometheus.io/port": strconv.Itoa(portMetrics), "prometheus.io/path": "/metrics",
-			}},
+			Metadata: metadata{Labels: d.selector(), Annotations: scrapedPods()},
 			Spec: podSpec{
 				TerminationGracePeriodSeconds: graceSeconds, SecurityContext: tritonUser(), Spread: d.spread(d.selector()),
 				Containers: []container{d.triton()}, Volumes: d.volumes(),
