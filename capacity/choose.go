@@ -16,11 +16,11 @@ import (
 // default. Each costs about 0.1 s of simulations. Others answer fewer requests within the limit.
 const mostConfigurations = 4
 
-// Replicas makes the replicas of a result's configurations that answer the most requests within the
-// limit, the best first, and of the default. kind names the type of machine. notes say which were left
+// Replicas makes the replicas of a result's configurations that answer the most requests while a share of them, 0..1, keeps
+// the limit: the best first, and the default. kind names the type of machine. notes say which were left
 // out for a reason that the user can change.
-func Replicas(kind string, r result.Result, limit time.Duration, seed uint64) (list []replica.Replica, notes []string, err error) {
-	chosen := mostWithin(r, limit.Seconds())
+func Replicas(kind string, r result.Result, limit time.Duration, share float64, seed uint64) (list []replica.Replica, notes []string, err error) {
+	chosen := mostWithin(r, limit.Seconds(), share)
 	if len(chosen) == 0 {
 		return nil, nil, fmt.Errorf("the result of %s has no configuration with figures", kind)
 	}
@@ -41,9 +41,9 @@ func Replicas(kind string, r result.Result, limit time.Duration, seed uint64) (l
 	return list, notes, nil
 }
 
-// mostWithin chooses configurations by the highest throughput at which the measured 99th percentile
-// keeps the limit. Those that keep it nowhere come last, by their throughput.
-func mostWithin(r result.Result, limit float64) (chosen []result.Configuration) {
+// mostWithin chooses configurations by the highest throughput at which the measured percentile
+// of a share keeps the limit. Those that keep it nowhere come last, by their throughput.
+func mostWithin(r result.Result, limit, share float64) (chosen []result.Configuration) {
 	type entry struct {
 		c            result.Configuration
 		within, most float64
@@ -54,7 +54,7 @@ func mostWithin(r result.Result, limit float64) (chosen []result.Configuration) 
 		for _, p := range c.Points {
 			rate := p.Values[measure.Throughput].Value
 			e.most = max(e.most, rate)
-			if p99 := p.Values[measure.LatencyP99].Value; p99 > 0 && p99 <= limit {
+			if x := percentile(p.Values, share); x > 0 && x <= limit {
 				e.within = max(e.within, rate)
 			}
 		}
@@ -69,4 +69,14 @@ func mostWithin(r result.Result, limit float64) (chosen []result.Configuration) 
 		}
 	}
 	return chosen
+}
+
+// percentile returns the measured percentile of a share; the 99th where that was not measured, and 0 without either.
+func percentile(values map[measure.Metric]result.Estimate, share float64) float64 {
+	for m, e := range values {
+		if q, ok := m.Quantile(); ok && q == share {
+			return e.Value
+		}
+	}
+	return values[measure.LatencyP99].Value
 }

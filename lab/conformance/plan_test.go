@@ -60,7 +60,7 @@ func planOf(t *testing.T, prices map[string]float64, mark string) string {
 	var replicas []replica.Replica
 	for kind, price := range prices {
 		r.Goal.Price = price
-		list, _, err := capacity.Replicas(kind, r, q.Limit, q.Seed)
+		list, _, err := capacity.Replicas(kind, r, q.Limit, q.Share, q.Seed)
 		if err != nil {
 			t.Fatal(err)
 		}

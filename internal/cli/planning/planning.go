@@ -271,26 +271,40 @@ func (o *Options) addPrices(results []named) error {
 	return nil
 }
 
-// addLimit sets the limit: --p99, or that of the first result on a percentile.
+// addLimit sets the limit: --p99, or the only one on a percentile in the questions of the results. A plan keeps one. To drop the others would
+// promise what the servers need not keep.
 func (o *Options) addLimit(q *capacity.Question, results []named) error {
 	const p99 = 0.99
 	if q.Limit, q.Share = o.P99, p99; o.P99 > 0 {
 		return nil
 	}
-	for _, c := range results[0].result.Goal.Constraints {
-		if quantile, ok := c.Metric.Quantile(); ok && c.Max != nil {
-			q.Limit, q.Share = time.Duration(*c.Max*float64(time.Second)), quantile
-			return nil
+	var found []string
+	for _, r := range results {
+		for _, c := range r.result.Goal.Constraints {
+			quantile, ok := c.Metric.Quantile()
+			if !ok || c.Max == nil {
+				continue
+			}
+			q.Limit, q.Share = time.Duration(math.Round(*c.Max*float64(time.Second))), quantile
+			if text := fmt.Sprintf("%s ≤ %v", c.Metric, q.Limit); !slices.Contains(found, text) {
+				found = append(found, text)
+			}
 		}
 	}
-	return fmt.Errorf("%s has no limit on a percentile of the latency: say one with --p99", results[0].path)
+	switch {
+	case len(found) == 0:
+		return fmt.Errorf("%s has no limit on a percentile of the latency: say one with --p99", results[0].path)
+	case len(found) > 1:
+		return fmt.Errorf("the limits of the results are %s, and a plan keeps one: say with --p99 which latency 99 %% of the requests must keep", strings.Join(found, " and "))
+	}
+	return nil
 }
 
 // plan makes the replicas of all results, and finds the fleet.
 func plan(q capacity.Question, results []named) (p capacity.Plan, replicas []replica.Replica, err error) {
 	var notes []string
 	for _, r := range results {
-		list, left, err := capacity.Replicas(r.name, r.result, q.Limit, q.Seed)
+		list, left, err := capacity.Replicas(r.name, r.result, q.Limit, q.Share, q.Seed)
 		if err != nil {
 			return capacity.Plan{}, nil, fmt.Errorf("%s: %w", r.path, err)
 		}

@@ -142,7 +142,7 @@ func judge(o options, r result.Result, seed uint64) (row, error) {
 		Min: 1, Max: mostReplicas, Seed: seedOfPlans,
 	}
 	began := time.Now()
-	replicas, _, err := capacity.Replicas("box", r, o.limit, seedOfPlans)
+	replicas, _, err := capacity.Replicas("box", r, q.Limit, q.Share, seedOfPlans)
 	if err != nil {
 		return row{}, err
 	}
