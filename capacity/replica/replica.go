@@ -61,7 +61,7 @@ const checked = 3
 // Of makes the replica of a configuration. machine is the result's; seed is of the simulations. It
 // returns an error for a configuration whose figures do not say how long a batch takes.
 func Of(kind string, r result.Result, c result.Configuration, seed uint64) (Replica, error) {
-	x := Replica{Type: kind, Configuration: c.Name, IsDefault: c.Default, Price: r.Goal.Price, Rows: 1, Setup: setupText(c.Setup)}
+	x := Replica{Type: kind, Configuration: c.Name, IsDefault: c.Default, Price: r.Goal.Price, Rows: 1, Setup: SetupText(c.Setup)}
 	if c.BestLoad != nil {
 		x.Rows = max(1, c.BestLoad.BatchSize)
 	}
@@ -156,8 +156,8 @@ func chosen(points []result.Point, best *measure.Load) []result.Point {
 	return []result.Point{points[0], points[at], points[last]}
 }
 
-// setupText describes a server's setup.
-func setupText(s result.Setup) string {
+// SetupText describes a server's setup.
+func SetupText(s result.Setup) string {
 	text := s.Precision
 	if s.Instances != nil {
 		text = fmt.Sprintf("%d × %s", *s.Instances, text)

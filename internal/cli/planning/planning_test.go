@@ -1,12 +1,14 @@
 package planning
 
 import (
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	"tuner/capacity"
 	"tuner/measure"
+	"tuner/report/result"
 	"tuner/search"
 )
 
@@ -46,6 +48,45 @@ func TestLimit(t *testing.T) {
 			}
 		} else if err != nil || q.Limit != c.limit || q.Share != c.share {
 			t.Errorf("%s: %v of %g, %v; want %v of %g", name, q.Limit, q.Share, err, c.limit, c.share)
+		}
+	}
+}
+
+// Configurations are numbered within each campaign. A plan is of the result with its figures, or of that with its name and setup.
+func TestPlanIsOfItsResult(t *testing.T) {
+	t.Parallel()
+	setup := func(instances int) result.Setup { return result.Setup{Precision: "int8", Instances: &instances} }
+	load := measure.Load{Concurrency: 8, BatchSize: 1}
+	p := capacity.Plan{
+		Best:           capacity.Fleet{Type: "c7g", Configuration: "config_5", Setup: "2 × int8"},
+		Configurations: []capacity.Candidate{{Type: "c7g", Configuration: "config_5", Checks: []capacity.Check{{Load: load, Measured: 0.012346}}}},
+	}
+	dir := t.TempDir()
+	for name, c := range map[string]struct {
+		called    string // the result's folder
+		kind      string // as the plan calls its own
+		number    string
+		instances int
+		p99       float64
+		want      bool
+	}{
+		"its result":                     {"c7g", "c7g", "config_5", 2, 0.0123456789, true},
+		"in a folder that was moved":     {"moved", "c7g", "config_5", 2, 0.0123456789, true},
+		"a campaign that was resumed":    {"c7g", "c7g", "config_5", 2, 0.0125, true},
+		"one of a path":                  {"c7g", dir + "/c7g", "config_5", 2, 0.0125, true},
+		"one of another path":            {"c7g", dir + "/other/c7g", "config_5", 2, 0.0125, false},
+		"another campaign in the folder": {"c7g", "c7g", "config_5", 4, 0.0125, false},
+		"another type":                   {"c7i", "c7g", "config_5", 2, 0.0125, false},
+		"no such configuration":          {"c7g", "c7g", "config_6", 2, 0.0123456789, false},
+	} {
+		r := named{name: c.called, path: c.called, file: filepath.Join(dir, c.called, result.FileName), result: result.Result{Configurations: []result.Configuration{{
+			Name: c.number, Setup: setup(c.instances),
+			Points: []result.Point{{Load: load, Sample: result.Sample{Values: map[measure.Metric]result.Estimate{measure.LatencyP99: {Value: c.p99}}}}},
+		}}}}
+		asked := p
+		asked.Best.Type = c.kind
+		if got := isOf(asked, r); got != c.want {
+			t.Errorf("%s: %t, want %t", name, got, c.want)
 		}
 	}
 }
