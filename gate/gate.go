@@ -114,6 +114,10 @@ func (g Gate) Run(ctx context.Context) (Outcome, error) {
 	r.outcome.Verdict = decide.Inconclusive
 	for n := 0; n < r.most; n++ {
 		if n > 0 && r.outcome.Elapsed+r.pairTime() > g.Budget {
+			if r.judge != nil && r.judge.End() {
+				r.decided()
+				return r.end(), nil
+			}
 			return r.unproven(fmt.Sprintf("the budget of %v is used after %s", g.Budget, pairsText(n))), nil
 		}
 		pair, err := r.boundedPair(ctx, n)
@@ -123,7 +127,7 @@ func (g Gate) Run(ctx context.Context) (Outcome, error) {
 			r.outcome.Interrupted = true
 			r.inconclusive("interrupted after " + pairsText(n))
 			return r.end(), nil
-		case errors.Is(err, errOverdue):
+		case errors.Is(err, errOverdue): // the candidate may be why the pair hangs, so nothing is judged without it
 			return r.unproven(fmt.Sprintf("the budget of %v is used after %s", g.Budget, pairsText(n))), nil
 		case err != nil:
 			return r.outcome, err
@@ -230,16 +234,20 @@ func (r *run) addPair(p Pair) (ended bool) {
 	if r.Observer != nil {
 		r.Observer.Measured(p, at)
 	}
-	if !isOver {
-		return false
+	if isOver {
+		r.decided()
 	}
-	o.Verdict = r.judge.Verdict()
+	return isOver
+}
+
+// decided records the judge's verdict, with the reasons for a failure.
+func (r *run) decided() {
+	r.outcome.Verdict = r.judge.Verdict()
 	for i, s := range r.judge.Standings() {
 		if s.Verdict == decide.Fail {
-			o.Reasons = append(o.Reasons, r.Criteria[i].failure(s))
+			r.outcome.Reasons = append(r.outcome.Reasons, r.Criteria[i].failure(s))
 		}
 	}
-	return true
 }
 
 // isBroken ends a gate whose figures are useless: a side failed, or refuses requests.

@@ -81,6 +81,24 @@ func (g *Gate) Tell(values []Value) (ended bool) {
 	if g.Pairs()%g.plan.every != 0 {
 		return false
 	}
+	g.look()
+	g.ended = g.Verdict() != Inconclusive || g.Pairs() == g.plan.MostPairs()
+	return g.ended
+}
+
+// End ends a gate that has no time for a further pair, and makes the look that would come next, at LeastPairs pairs or more.
+// It is one of the planned looks, and how long pairs take does not depend on their values. So the errors stay as they are. It
+// reports whether there is a verdict.
+func (g *Gate) End() bool {
+	if !g.ended && g.Pairs() >= LeastPairs && g.Pairs()%g.plan.every != 0 {
+		g.look()
+	}
+	g.ended = true
+	return g.Verdict() != Inconclusive
+}
+
+// look judges the open criteria by all pairs so far.
+func (g *Gate) look() {
 	g.looks++
 	for i, c := range g.criteria {
 		if s := &g.standings[i]; s.Verdict == Inconclusive {
@@ -93,8 +111,6 @@ func (g *Gate) Tell(values []Value) (ended bool) {
 			}
 		}
 	}
-	g.ended = g.Verdict() != Inconclusive || g.Pairs() == g.plan.MostPairs()
-	return g.ended
 }
 
 // stand computes a criterion's interval, without judging it.

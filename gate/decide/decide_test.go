@@ -117,6 +117,32 @@ func TestVerdicts(t *testing.T) {
 	}
 }
 
+// Where the pairs end between two looks, the later one is made there, at its own level. Fewer than five pairs are no look, nor is there one twice.
+func TestTheLastLookIsAtTheEnd(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		plan   int // pairs for which there seemed to be time
+		values []float64
+		want   Verdict
+		looks  int
+	}{
+		"five of six":        {6, wave(0, 0.001, 5), Pass, 1},
+		"five of six, worse": {6, wave(0.5, 0.001, 5), Fail, 1},
+		"four of six":        {6, wave(0, 0.001, 4), Inconclusive, 0},
+		"loud":               {6, wave(0, 0.2, 5), Inconclusive, 1},
+		"25 of 30":           {30, wave(0.034, 0.02, 25), Fail, 3},
+		"20 of 30":           {30, wave(0.02, 0.02, 20), Inconclusive, 2},
+	} {
+		g := New(newPlan(t, c.plan, 1), []Criterion{{Tolerated: 0.02}})
+		if n := tell(g, c.values...); n != len(c.values) || g.Verdict() != Inconclusive {
+			t.Fatalf("%s: %s after %d pairs", name, g.Verdict(), n)
+		}
+		if isDecided := g.End(); g.Verdict() != c.want || isDecided != (c.want != Inconclusive) || g.Looks() != c.looks || !g.Tell(plain(0)) {
+			t.Errorf("%s: %s after %d looks, decided %t; %+v", name, g.Verdict(), g.Looks(), isDecided, g.Standings())
+		}
+	}
+}
+
 // One failed criterion decides. An open one keeps the gate from passing. A passed one stays passed.
 func TestSeveralCriteria(t *testing.T) {
 	t.Parallel()

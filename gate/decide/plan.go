@@ -13,7 +13,7 @@ import (
 )
 
 // The looks of a gate: at most six, one every ten pairs. If the time is too short for ten pairs,
-// there is one look, at five or more pairs.
+// there is one look, at five or more pairs. Where the pairs end between two looks, the later one is made there.
 const (
 	PairsPerLook = 10
 	MostLooks    = 6
