@@ -73,10 +73,12 @@ type Configuration struct {
 
 // Point has the figures of a configuration under a load.
 type Point struct {
-	Server string                    `json:"server,omitempty"` // server of the figures, where a run measured two
-	Load   measure.Load              `json:"load"`             // the load
-	Values map[measure.Metric]Figure `json:"values"`           // figures by metric, in base units
+	// the server of the figures, where a run measured two: that of the search or that of the finals; absent otherwise
+	Server string                    `json:"server,omitempty" jsonschema:"enum=search,enum=finals"`
+	Load   measure.Load              `json:"load"`   // the load
+	Values map[measure.Metric]Figure `json:"values"` // figures by metric, in base units
 
+	served  string // name of the server in a campaign
 	samples []Sample
 }
 
@@ -127,14 +129,15 @@ const (
 
 // Change is the change of a figure from the first run to the other.
 type Change struct {
-	Configuration string         `json:"configuration"`    // its name in the first run
-	Other         string         `json:"other"`            // its name in the other run
-	Key           string         `json:"key"`              // its settings
-	Server        string         `json:"server,omitempty"` // server of the figures, where a run measured two
-	Load          measure.Load   `json:"load,omitzero"`    // the load; absent for a gain
-	Metric        measure.Metric `json:"metric,omitempty"` // the metric; absent for a gain
-	A             Figure         `json:"a"`                // figure of the first run
-	B             Figure         `json:"b"`                // figure of the other run
+	Configuration string `json:"configuration"` // its name in the first run
+	Other         string `json:"other"`         // its name in the other run
+	Key           string `json:"key"`           // its settings
+	// the server of the figures, where a run measured two: that of the search or that of the finals; absent otherwise
+	Server string         `json:"server,omitempty" jsonschema:"enum=search,enum=finals"`
+	Load   measure.Load   `json:"load,omitzero"`    // the load; absent for a gain
+	Metric measure.Metric `json:"metric,omitempty"` // the metric; absent for a gain
+	A      Figure         `json:"a"`                // figure of the first run
+	B      Figure         `json:"b"`                // figure of the other run
 	// relative change with its 95 % interval, corrected for CPU time that others took; absent if a
 	// figure has no interval
 	Change    *Figure   `json:"change,omitempty"`

@@ -171,7 +171,7 @@ func changes(a, b Run, configA, configB Configuration, spread float64) (list []C
 			continue
 		}
 		for _, metric := range metricsOf(one, other) {
-			change := Change{Configuration: configA.Name, Other: configB.Name, Key: configA.Key, Server: one.Server, Load: one.Load, Metric: metric,
+			change := Change{Configuration: configA.Name, Other: configB.Name, Key: configA.Key, Server: cmp.Or(one.Server, other.Server), Load: one.Load, Metric: metric,
 				A: one.Values[metric], B: other.Values[metric]}
 			add, doubt := correction(metric, one.Load, a.withheld, b.withheld)
 			info, _ := metric.Info()
@@ -231,11 +231,20 @@ func (r Run) byName(name string) (Configuration, bool) {
 }
 
 func (c Configuration) at(p Point) (Point, bool) {
-	i := slices.IndexFunc(c.Points, func(other Point) bool { return sameLoad(other.Load, p.Load) && other.Server == p.Server })
+	i := slices.IndexFunc(c.Points, func(other Point) bool { return sameLoad(other.Load, p.Load) && isSameServer(other, p) })
 	if i < 0 {
 		return Point{}, false
 	}
 	return c.Points[i], true
+}
+
+// isSameServer reports whether figures of two runs are those of one server, or of the servers of one role. So runs on a
+// server and on its next version compare. Beside a run of two servers, a run of one compares where the server is the same.
+func isSameServer(a, b Point) bool {
+	if (a.Server == "") != (b.Server == "") {
+		return a.served == b.served
+	}
+	return a.Server == b.Server
 }
 
 // sameLoad takes an unknown client batch as 1, as most programs send it.

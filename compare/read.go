@@ -18,6 +18,7 @@ import (
 	"tuner/measure/stats"
 	"tuner/profile/campaign"
 	"tuner/report/result"
+	"tuner/search"
 )
 
 // gateFile is the name of a gate's result in its output folder.
@@ -31,6 +32,14 @@ const (
 	factFingerprint = "machine fingerprint"
 	factRequests    = "requests"
 	factGoal        = "goal"
+	factServer      = "server"
+	factFinals      = "server of the finals"
+)
+
+// The roles of the servers in a campaign that measured two.
+const (
+	searchServer = "search"
+	finalsServer = "finals"
 )
 
 // Read reads a run: an output folder with result.json or gate.json, or a file of these or of
@@ -165,19 +174,19 @@ func readCampaign(path string, text []byte) (Run, error) {
 		if c.Default && r.Recorded == "" {
 			run.space = spaceOf(c)
 		}
-		run.Configurations = append(run.Configurations, configurationOf(c, r.Recorded != ""))
+		run.Configurations = append(run.Configurations, configurationOf(r, c))
 	}
 	return run, nil
 }
 
 // configurationOf converts a configuration. Those of other programs have no settings, so their
 // names name them.
-func configurationOf(c result.Configuration, isForeign bool) Configuration {
+func configurationOf(r result.Result, c result.Configuration) Configuration {
 	one := Configuration{Name: c.Name, Key: keyOf(c.Settings), Description: c.Settings.Describe(), Config: c.Config, Points: []Point{}, tied: c.TiedWith}
 	switch {
 	case c.Default:
 		one.Key, one.Description = defaultKey, "default"
-	case isForeign:
+	case r.Recorded != "":
 		one.Key, one.Description = c.Name, c.Name
 	default:
 		one.settings = c.Settings
@@ -187,7 +196,8 @@ func configurationOf(c result.Configuration, isForeign bool) Configuration {
 		one.gain = &gain
 	}
 	for _, p := range c.Points {
-		point := Point{Server: p.Server, Load: p.Load, Values: map[measure.Metric]Figure{}}
+		point := Point{Load: p.Load, Values: map[measure.Metric]Figure{}}
+		point.Server, point.served = serverOf(r.Origin, p.Confirmed)
 		for metric, e := range p.Values {
 			point.Values[metric] = Figure(e)
 		}
@@ -201,6 +211,19 @@ func configurationOf(c result.Configuration, isForeign bool) Configuration {
 		}
 	}
 	return one
+}
+
+// serverOf returns the role and the name of the server that a campaign's point was measured on. One server has no role.
+func serverOf(o *result.Origin, isConfirmed bool) (role, name string) {
+	switch {
+	case o == nil: // another program measured
+		return "", ""
+	case o.Finals == nil:
+		return "", o.Server.String()
+	case isConfirmed:
+		return finalsServer, o.Finals.String()
+	}
+	return searchServer, o.Server.String()
 }
 
 // campaignFacts names what a campaign's figures depend on.
@@ -238,10 +261,10 @@ func campaignFacts(r result.Result) map[string]string {
 			facts["machine's name"], facts["instance type"], facts["image"] = cmp.Or(p.Node, p.Host), p.InstanceType, p.Image
 		}
 		if o.Server != nil {
-			facts["server"] = inJSON(o.Server)
+			facts[factServer] = inJSON(o.Server)
 		}
 		if o.Finals != nil {
-			facts["server of the finals"] = inJSON(o.Finals)
+			facts[factFinals] = inJSON(o.Finals)
 		}
 		for _, m := range o.Models {
 			facts["model file, "+strings.TrimSpace(m.Model+" "+m.Precision)] = m.SHA256
@@ -297,7 +320,9 @@ func addSamples(run *Run, dir string) error {
 			continue
 		}
 		points := run.Configurations[i].Points
-		j := slices.IndexFunc(points, func(p Point) bool { return p.Server == "" && sameLoad(p.Load, e.Trial.Load) })
+		j := slices.IndexFunc(points, func(p Point) bool {
+			return sameLoad(p.Load, e.Trial.Load) && (p.Server == "" || (p.Server == finalsServer) == (e.Trial.Phase == search.PhaseFinal))
+		})
 		if j < 0 {
 			continue
 		}

@@ -1,14 +1,20 @@
 package compare
 
 import (
+	"encoding/json"
+	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
 	"tuner/measure"
+	"tuner/profile/campaign"
+	"tuner/report/result"
+	"tuner/search"
 )
 
 // The outputs of the project's own verbs, as their golden files have them, can be read.
@@ -122,4 +128,117 @@ func FuzzParse(f *testing.F) {
 			}
 		}
 	})
+}
+
+// servedBy returns a campaign as if these servers had measured it. Without text the server is the bundled engine, and
+// the finals were on the same one.
+func servedBy(t *testing.T, server, finals string) Run {
+	t.Helper()
+	text, err := os.ReadFile("../report/testdata/found.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := result.Parse("found.json", text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if server != "" {
+		err = json.Unmarshal([]byte(server), &r.Origin.Server)
+	}
+	if finals != "" {
+		err = errors.Join(err, json.Unmarshal([]byte(finals), &r.Origin.Finals))
+	}
+	for _, c := range r.Configurations {
+		for i := range c.Points { // as report/json names them
+			switch {
+			case finals != "" && c.Points[i].Confirmed:
+				c.Points[i].Server = r.Origin.Finals.String()
+			case server != "" || finals != "":
+				c.Points[i].Server = r.Origin.Server.String()
+			}
+		}
+	}
+	text, other := json.Marshal(r)
+	run, third := Parse("found.json", text)
+	if err := errors.Join(err, other, third); err != nil {
+		t.Fatal(err)
+	}
+	return run
+}
+
+// Runs compare whatever server they measured, as they do whatever machine. A run of two servers has figures of each.
+// Beside it a run of one server has only those of the same server.
+func TestRunsOfOtherServers(t *testing.T) {
+	t.Parallel()
+	const (
+		old   = `{"mode": "remote", "where": "host:8001", "name": "triton", "version": "2.50.0"}`
+		newer = `{"mode": "remote", "where": "pod:8001", "name": "triton", "version": "2.51.0"}`
+	)
+	for name, c := range map[string]struct {
+		a, b     [2]string // search, finals
+		isNoted  bool
+		confined string // the role of all changes; "" if all configurations and loads are common
+	}{
+		"one server":                {[2]string{old}, [2]string{old}, false, ""},
+		"two versions":              {[2]string{old}, [2]string{newer}, true, ""},
+		"the engine and a Triton":   {[2]string{}, [2]string{old}, true, ""},
+		"two versions, finals":      {[2]string{"", old}, [2]string{"", newer}, true, ""},
+		"finals beside one server":  {[2]string{"", old}, [2]string{old}, true, "finals"},
+		"search beside the engine":  {[2]string{}, [2]string{"", old}, true, "search"},
+		"finals beside another one": {[2]string{"", old}, [2]string{newer}, true, "none"},
+	} {
+		p := Of([]Run{servedBy(t, c.a[0], c.a[1]), servedBy(t, c.b[0], c.b[1])}, measure.AssumedSpread).Pairs[0]
+		if isAll := len(p.Changes) > 0 && len(p.OnlyA)+len(p.OnlyB) == 0; isAll != (c.confined == "") {
+			t.Errorf("%s: %d changes, only %v and %v", name, len(p.Changes), p.OnlyA, p.OnlyB)
+		}
+		if c.confined != "" && (len(p.Changes) == 0) != (c.confined == "none") {
+			t.Errorf("%s: %d changes", name, len(p.Changes))
+		}
+		for _, change := range p.Changes {
+			if c.confined != "" && change.Server != c.confined || c.a[1] == "" && c.b[1] == "" && change.Server != "" {
+				t.Errorf("%s: a change of server %q", name, change.Server)
+			}
+		}
+		if isNoted := slices.Contains(p.Notes, "The servers differ, so the changes are theirs too."); isNoted != c.isNoted {
+			t.Errorf("%s: notes %q", name, p.Notes)
+		}
+	}
+}
+
+// The samples of a point are the windows of its server: the final trials measured that of the finals.
+func TestSamplesOfTwoServers(t *testing.T) {
+	t.Parallel()
+	const dir = "../testdata/journals/guided"
+	c, err := campaign.Read(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	windows := map[bool]int{} // by whether the trial is final
+	isFinal := func(e search.Event) bool { return e.Trial.Phase == search.PhaseFinal }
+	last := c.Events[slices.IndexFunc(c.Events, isFinal)].Trial
+	for _, e := range c.Events {
+		if e.Trial.Candidate.Key() == last.Candidate.Key() && e.Trial.Load == last.Load {
+			windows[isFinal(e)] += len(e.Measurement.Windows)
+		}
+	}
+	if windows[false] == 0 || windows[true] == 0 {
+		t.Fatalf("the journal has windows %v", windows)
+	}
+	for name, points := range map[string][]Point{
+		"one server": {{Load: last.Load}}, "two servers": {{Load: last.Load, Server: "search"}, {Load: last.Load, Server: "finals"}},
+	} {
+		run := Run{Configurations: []Configuration{{Key: keyOf(last.Candidate), Points: points}}}
+		if err := addSamples(&run, dir); err != nil {
+			t.Fatal(err)
+		}
+		want := []int{windows[false] + windows[true]}
+		if len(points) > 1 {
+			want = []int{windows[false], windows[true]}
+		}
+		for i, p := range points {
+			if len(p.Samples()) != want[i] {
+				t.Errorf("%s: %d samples of point %d, want %d", name, len(p.Samples()), i, want[i])
+			}
+		}
+	}
 }

@@ -182,6 +182,9 @@ func notes(a, b Run, p Pair, spread float64) []string {
 	if x, y := a.Facts[factFingerprint], b.Facts[factFingerprint]; x != "" && y != "" && x != y {
 		list = append(list, "The machines differ. So a change is that of machine and configuration together.")
 	}
+	if a.Kind == Campaign && b.Kind == Campaign && (a.Facts[factServer] != b.Facts[factServer] || a.Facts[factFinals] != b.Facts[factFinals]) {
+		list = append(list, "The servers differ, so the changes are theirs too.")
+	}
 	if x, y := a.Facts[factRequests], b.Facts[factRequests]; x != y {
 		list = append(list, "The requests differ, so the changes are theirs too.")
 	}
