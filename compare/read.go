@@ -316,7 +316,8 @@ func addSamples(run *Run, dir string) error {
 	for _, e := range c.Events {
 		key := keyOf(e.Trial.Candidate)
 		i := slices.IndexFunc(run.Configurations, func(c Configuration) bool { return c.Key == key })
-		if i < 0 || e.Measurement.Failure != nil {
+		isOfLoad := e.Measurement.Failure == nil && e.Trial.Phase != search.PhaseService // a service trial measures batches
+		if i < 0 || !isOfLoad {
 			continue
 		}
 		points := run.Configurations[i].Points

@@ -242,3 +242,30 @@ func TestSamplesOfTwoServers(t *testing.T) {
 		}
 	}
 }
+
+// A service trial measures batches of each size. Its windows are no samples of the load at which it sends them.
+func TestServiceTrialsAreNoSamples(t *testing.T) {
+	t.Parallel()
+	const dir = "../testdata/journals/guided"
+	c, err := campaign.Read(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	trials := 0
+	for _, e := range c.Events {
+		if e.Trial.Phase != search.PhaseService {
+			continue
+		}
+		trials++
+		run := Run{Configurations: []Configuration{{Key: keyOf(e.Trial.Candidate), Points: []Point{{Load: e.Trial.Load}}}}}
+		if err := addSamples(&run, dir); err != nil {
+			t.Fatal(err)
+		}
+		if n := len(run.Configurations[0].Points[0].Samples()); n > 0 { // nothing else was measured there
+			t.Errorf("%s at %s has %d samples", e.Trial.Candidate.Key(), e.Trial.Load, n)
+		}
+	}
+	if trials == 0 {
+		t.Error("the journal has no service trial")
+	}
+}
