@@ -139,6 +139,9 @@ func compareProfiles(path string, there, asked []byte) (different []string, isOt
 		return nil, false, err
 	}
 	different = campaign.DifferentFields(a, b)
+	if !slices.Contains(different, "load") && !drawSame(a.Inputs, b.Inputs) {
+		different = append(different, "load.inputs")
+	}
 	if a.Model.Path != b.Model.Path {
 		different = append(different, "model")
 	}
@@ -162,6 +165,16 @@ func compareProfiles(path string, there, asked []byte) (different []string, isOt
 		different = []string{"the budget, and a file or a server"}
 	}
 	return different, false, nil
+}
+
+// drawSame reports whether requests are drawn from the same rows or the same mix of shapes. campaign.DifferentFields leaves
+// them to the digests in a journal, and a profile on disk has none.
+func drawSame(a, b spec.Inputs) bool {
+	isSameFile := func(a, b string) bool { return a == b || a != "" && b != "" && spec.IsSamePath(a, b) }
+	if isSameFile(a.Mix.Histogram, b.Mix.Histogram) {
+		b.Mix.Histogram = a.Mix.Histogram
+	}
+	return isSameFile(a.Data, b.Data) && reflect.DeepEqual(a.Mix, b.Mix) && reflect.DeepEqual(a.Shape, b.Shape)
 }
 
 // analysisOf returns the analysis of a profile's campaign (draft.AnalysisOf).
