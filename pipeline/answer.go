@@ -31,7 +31,8 @@ func (j job) writeAnswer(out io.Writer, r analyze.Result) error {
 	}
 	var next []string
 	if r.IsMeasured() { // otherwise there is nothing to explain
-		next = []string{"next:", "  tuner analyze --input " + words.ShellWord(j.analysis.Input) + " --explain"}
+		flag, path := j.analysis.Source()
+		next = []string{"next:", fmt.Sprintf("  tuner analyze %s %s --explain", flag, words.ShellWord(path))}
 	}
 	if _, ok := r.Winner(); ok && slices.Contains(names, spec.FormatRepository) {
 		repository := filepath.Join(output, "repository")

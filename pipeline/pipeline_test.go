@@ -460,7 +460,7 @@ func TestRunNamesWhatComesNext(t *testing.T) {
 	check := func(formats, want, without []string) {
 		t.Helper()
 		var out bytes.Buffer
-		j := job{analysis: spec.Analyze{Input: dir, Output: dir, Formats: formats}}
+		j := job{analysis: spec.Analyze{Path: filepath.Join(dir, draft.AnalyzeName), Input: dir, Output: dir, Formats: formats}}
 		if err := j.writeAnswer(&out, r); err != nil {
 			t.Fatal(err)
 		}
@@ -475,7 +475,7 @@ func TestRunNamesWhatComesNext(t *testing.T) {
 			}
 		}
 	}
-	explain := "  tuner analyze --input " + quoted + "' --explain"
+	explain := "  tuner analyze -f " + quoted + "/analyze.yaml' --explain" // what the file says, the run has answered
 	check([]string{"html", spec.FormatRepository}, []string{"report: " + dir + "/report.md", "page for a browser: " + dir + "/report.html", explain,
 		"  tuner serve --model-repository " + quoted + "/repository'", "  tuner export triton --input " + quoted + "' -o " + quoted + "/deploy'"}, nil)
 	check([]string{"csv"}, []string{explain}, []string{"report.html", "tuner serve", "tuner export", "chart"})

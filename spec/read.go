@@ -30,10 +30,22 @@ func ReadAnalyze(path string, formats []string) (Analyze, error) {
 	return a, exit.With(exit.Usage, err)
 }
 
+// noFile is the path of an analysis without a file in messages: the flag that names the folder.
+const noFile = "--input"
+
 // AnalyzeOf returns the default analyze file for a campaign's output folder.
 func AnalyzeOf(dir string, formats []string) (Analyze, error) {
-	a, err := ParseAnalyze("--input", []byte(fmt.Sprintf("input: %q\n", dir)), formats)
+	a, err := ParseAnalyze(noFile, []byte(fmt.Sprintf("input: %q\n", dir)), formats)
 	return a, exit.With(exit.Usage, err)
+}
+
+// Source returns the flag of `tuner analyze` that reads the analysis again, and its value: the file, or the campaign's
+// folder if there is no file.
+func (a Analyze) Source() (flag, path string) {
+	if a.Path == "" || a.Path == noFile {
+		return noFile, a.Input
+	}
+	return "-f", a.Path
 }
 
 // IsSamePath reports whether two relative or absolute paths lead to the same place.

@@ -19,9 +19,11 @@ import (
 	"tuner/profile"
 	"tuner/profile/dryrun"
 	"tuner/profile/preparation"
+	"tuner/report/formats"
 	"tuner/report/html"
 	"tuner/search"
 	"tuner/spec"
+	"tuner/spec/draft"
 	"tuner/spec/edit"
 )
 
@@ -183,7 +185,7 @@ func summarize(con console, o profileOptions, setup profile.Setup, outcome profi
 			return err
 		}
 	} else {
-		printSummary(con.out, s, outcome)
+		printSummary(con.out, s, outcome, analysisOf(setup.Profile))
 	}
 	switch {
 	case end.Interrupted && s.Trials == 0:
@@ -198,7 +200,17 @@ func summarize(con console, o profileOptions, setup profile.Setup, outcome profi
 	return nil
 }
 
-func printSummary(out io.Writer, s summary, outcome profile.Outcome) {
+// analysisOf returns the analysis that the next command makes. A file beside the profile that cannot be read is left out,
+// since it may be another campaign's.
+func analysisOf(p spec.Profile) spec.Analyze {
+	a, _, err := draft.AnalysisOf(p, formats.All().Words())
+	if err != nil {
+		return spec.Analyze{Input: p.Output}
+	}
+	return a
+}
+
+func printSummary(out io.Writer, s summary, outcome profile.Outcome, next spec.Analyze) {
 	status, end, width := outcome.Status, outcome.End, terminal.ProseColumns(out)
 	out = terminal.Spelling(out, os.Getenv)
 	fmt.Fprintln(out, terminal.Fill(fmt.Sprintf("%s: %d trials (%d failed) in %s; %s", s.Model, s.Trials, s.Failed, words.Clock(end.Elapsed), s.Reason), width))
@@ -216,5 +228,6 @@ func printSummary(out io.Writer, s summary, outcome profile.Outcome) {
 			fmt.Fprintln(out, terminal.Fill(terminal.Plain(sentence), width))
 		}
 	}
-	fmt.Fprintf(out, "next: tuner analyze --input %s\n", s.Output)
+	flag, path := next.Source()
+	fmt.Fprintf(out, "next: tuner analyze %s %s\n", flag, words.ShellWord(path))
 }

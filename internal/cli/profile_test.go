@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"io"
 	"os"
 	"path/filepath"
@@ -92,6 +93,28 @@ func TestSummaryWithoutFigures(t *testing.T) {
 		}
 		if exit.CodeOf(err) != c.code || !strings.Contains(err.Error(), c.err) {
 			t.Errorf("%s: exit code %d, error %v; want %d and %q", name, exit.CodeOf(err), err, c.code, c.err)
+		}
+	}
+}
+
+// What a campaign names next analyzes it as its analyze.yaml says. The file of another campaign, and one that cannot be
+// read, are left alone.
+func TestSummaryNamesTheAnalysis(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"input: my out\nconstraints: {latency_p99: 20ms}\n": "next: tuner analyze -f 'DIR/analyze.yaml'\n",
+		"input: other\n": "next: tuner analyze --input 'DIR/my out'\n",
+		"input: [\n":     "next: tuner analyze --input 'DIR/my out'\n",
+	} {
+		dir := filepath.Join(t.TempDir(), "a model")
+		if err := errors.Join(os.Mkdir(dir, 0o700), os.WriteFile(filepath.Join(dir, "analyze.yaml"), []byte(text), 0o600)); err != nil {
+			t.Fatal(err)
+		}
+		var out strings.Builder
+		setup := profile.Setup{Profile: spec.Profile{Path: filepath.Join(dir, "profile.yaml"), Output: filepath.Join(dir, "my out")}}
+		_ = summarize(console{out: &out, err: io.Discard}, profileOptions{output: "text"}, setup, profile.Outcome{Status: profile.Status{Trials: 1, Failed: 1}})
+		if got := strings.ReplaceAll(out.String(), dir, "DIR"); !strings.HasSuffix(got, "\n"+want) {
+			t.Errorf("%q: says %q, want %q", text, got, want)
 		}
 	}
 }
