@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/csv"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -126,27 +125,6 @@ func TestEveryColumnHasATitle(t *testing.T) {
 		if header(field) == field {
 			t.Errorf("column %s has no title", field)
 		}
-	}
-}
-
-func TestJoinCSV(t *testing.T) {
-	t.Parallel()
-	dir := t.TempDir()
-	write := func(part, text string) string {
-		path := filepath.Join(reporttest.MakeFolder(t, dir, part+"/results"), "metrics-model-inference.csv")
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		return filepath.Join(dir, part)
-	}
-	parts := []string{write("a", "Model,X\na,1\n"), filepath.Join(dir, "none"), write("b", "Model,X\nb,2\nb,3\n"), write("c", "Model,Y\nc,4\n")}
-	written, err := Join(dir, parts, csvfiles.Files{})
-	if err != nil || len(written) != 1 {
-		t.Fatalf("written %v, %v", written, err)
-	}
-	text, err := os.ReadFile(filepath.Join(dir, "results", "metrics-model-inference.csv"))
-	if diff := cmp.Diff("Model,X\na,1\nb,2\nb,3\n", string(text)); err != nil || diff != "" {
-		t.Error(err, diff)
 	}
 }
 
