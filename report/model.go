@@ -7,9 +7,11 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"tuner/analyze"
 	"tuner/internal/exit"
+	"tuner/model/modelconfig"
 	"tuner/model/modelrepo"
 	"tuner/model/onnx"
 	"tuner/model/precision/recipe"
@@ -40,17 +42,19 @@ func (e *MissingModelError) Error() string {
 func (e *MissingModelError) ExitCode() int { return exit.Usage }
 
 // modelFile returns the file of a measured precision: that at its path, or else one with its digest in
-// the campaign's folder, or in the repository that was written there before.
+// the campaign's folder, among the models that were kept there, or in the repository that was written there before.
 func modelFile(r analyze.Result, file journal.ModelFile) (string, error) {
 	if _, err := os.Stat(file.Path); !errors.Is(err, fs.ErrNotExist) {
 		return file.Path, nil // a reader tells other errors
 	}
 	if r.Folder != "" {
 		dirs := []string{r.Folder}
-		deployed := filepath.Join(r.Folder, RepositoryDir, r.Header.Model)
-		versions, _ := os.ReadDir(deployed) // none if there is no repository
-		for _, v := range versions {
-			dirs = append(dirs, filepath.Join(deployed, v.Name()))
+		for _, repository := range []string{keptDir(r, file), filepath.Join(r.Folder, RepositoryDir)} {
+			deployed := filepath.Join(repository, r.Header.Model)
+			versions, _ := os.ReadDir(deployed) // none if there is no repository
+			for _, v := range versions {
+				dirs = append(dirs, filepath.Join(deployed, v.Name()))
+			}
 		}
 		for _, dir := range dirs {
 			if path, ok := withDigest(dir, file.SHA256); ok {
@@ -59,6 +63,38 @@ func modelFile(r analyze.Result, file journal.ModelFile) (string, error) {
 		}
 	}
 	return "", &MissingModelError{Path: file.Path, SHA256: file.SHA256, Folder: r.Folder, Made: wasMade(r, file.Precision)}
+}
+
+// keptDir is the repository of a measured model that was kept in the campaign's folder.
+func keptDir(r analyze.Result, file journal.ModelFile) string {
+	return filepath.Join(r.Folder, "measured", file.SHA256)
+}
+
+// keepModels is called before a model's repository is replaced or removed. It copies each measured model file that is only
+// there, since no later analysis could write a repository with it. That of the precision next stays in the repository.
+func keepModels(repository string, r analyze.Result, next string) error {
+	if r.Folder == "" || !spec.IsSamePath(repository, filepath.Join(r.Folder, RepositoryDir)) {
+		return nil
+	}
+	config := &modelconfig.Config{Name: r.Header.Model}
+	if len(r.Configs) > 0 {
+		config = r.Configs[0].Deployed // it names labels
+	}
+	for _, file := range r.Header.Models {
+		path, err := modelFile(r, file)
+		isThere := err == nil && strings.HasPrefix(path, filepath.Join(r.Folder, RepositoryDir, r.Header.Model)+string(filepath.Separator))
+		if !isThere || file.Precision == next {
+			continue
+		}
+		source, err := measuredModel(r, file.Precision)
+		if err == nil {
+			err = modelrepo.Write(keptDir(r, file), source, config)
+		}
+		if err != nil {
+			return fmt.Errorf("cannot keep the measured model of the outdated repository: %w", err)
+		}
+	}
+	return nil
 }
 
 // withDigest returns the ONNX file of a folder that has a digest.

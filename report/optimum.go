@@ -177,6 +177,9 @@ func writeModel(dir string, r analyze.Result, best analyze.Config) error {
 	if err != nil {
 		return err
 	}
+	if err := keepModels(dir, r, best.Setup.Precision); err != nil {
+		return err
+	}
 	return modelrepo.Write(dir, source, config)
 }
 
@@ -296,19 +299,19 @@ func removeStale(dir string, r analyze.Result) error {
 	if err := os.Remove(filepath.Join(dir, locationName)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("cannot remove the outdated optimum: %w", err)
 	}
-	for _, m := range r.Served() {
-		if err := removeStaleModel(dir, filepath.Join(configDir, m.Header.Model, configName), m.Header.Model); err != nil {
+	if len(r.Served()) == 0 {
+		return removeStaleModel(dir, filepath.Join(configDir, configName), r)
+	}
+	for _, m := range r.OfEach() {
+		if err := removeStaleModel(dir, filepath.Join(configDir, m.Header.Model, configName), m); err != nil {
 			return err
 		}
 	}
-	if len(r.Served()) > 0 {
-		return nil
-	}
-	return removeStaleModel(dir, filepath.Join(configDir, configName), r.Header.Model)
+	return nil
 }
 
 // removeStaleModel is removeStale for a model, whose config.pbtxt has a name in the folder.
-func removeStaleModel(dir, config, model string) error {
+func removeStaleModel(dir, config string, r analyze.Result) error {
 	path := filepath.Join(dir, config)
 	text, err := os.ReadFile(path)
 	switch {
@@ -322,12 +325,16 @@ func removeStaleModel(dir, config, model string) error {
 			return fmt.Errorf("cannot remove the outdated optimum: %w", err)
 		}
 	}
-	return removeRepository(dir, model)
+	return removeRepository(dir, r)
 }
 
 // removeRepository removes a model's repository of an earlier run.
-func removeRepository(dir, model string) error {
-	if err := modelrepo.Remove(filepath.Join(dir, RepositoryDir), model); err != nil {
+func removeRepository(dir string, r analyze.Result) error {
+	repository := filepath.Join(dir, RepositoryDir)
+	if err := keepModels(repository, r, ""); err != nil {
+		return err
+	}
+	if err := modelrepo.Remove(repository, r.Header.Model); err != nil {
 		return fmt.Errorf("cannot remove the outdated optimum: %w", err)
 	}
 	return nil

@@ -160,7 +160,7 @@ func (list Formats) writeAll(dir string, r analyze.Result, names []string) ([]st
 	optimum, err := writeOptimum(dir, r, names)
 	if missing != nil && err == nil {
 		for _, m := range r.OfEach() {
-			err = cmp.Or(err, removeRepository(dir, m.Header.Model))
+			err = cmp.Or(err, removeRepository(dir, m))
 		}
 	}
 	return append(written, optimum...), cmp.Or(err, missing)
