@@ -223,10 +223,10 @@ type Setup struct {
 	Provider       string // execution provider
 	Runtime        string // the ONNX Runtime build, flavour@version
 	Precision      string
-	Instances      int // 0: unknown, in a recording
-	IntraOpThreads int // per instance; 0 is ONNX Runtime's choice, all cores; below 0 unknown
-	MaxBatchSize   int // 0: the model has no batch dimension
-	QueueDelay     time.Duration
+	Instances      int           // 0: unknown, in a recording
+	IntraOpThreads int           // per instance; 0 is ONNX Runtime's choice, all cores; below 0 unknown
+	MaxBatchSize   int           // 0: the model has no batch dimension; below 0 unknown
+	QueueDelay     time.Duration // below 0 unknown
 }
 
 // Threads returns the number of threads of all instances together.

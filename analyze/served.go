@@ -83,7 +83,7 @@ func fitted(parts []ConfigPart) ([]ConfigPart, error) {
 // jointSetup returns the setup of several models together: their instances. What differs between
 // models has no common value.
 func jointSetup(parts []ConfigPart) Setup {
-	joint := Setup{IntraOpThreads: -1, Provider: parts[0].Setup.Provider, Runtime: parts[0].Setup.Runtime, Precision: parts[0].Setup.Precision}
+	joint := Setup{IntraOpThreads: -1, MaxBatchSize: -1, QueueDelay: -1, Provider: parts[0].Setup.Provider, Runtime: parts[0].Setup.Runtime, Precision: parts[0].Setup.Precision}
 	for _, p := range parts {
 		if p.Calls {
 			continue

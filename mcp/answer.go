@@ -58,13 +58,13 @@ type configuration struct {
 }
 
 type setup struct {
-	Provider       string  `json:"execution_provider"`
-	Runtime        string  `json:"runtime" jsonschema:"ONNX Runtime build"`
-	Precision      string  `json:"precision"`
-	Instances      *int    `json:"instance_count,omitempty"`
-	IntraOpThreads *int    `json:"intra_op_threads,omitempty" jsonschema:"threads of each instance; 0: one for each core"`
-	MaxBatchSize   *int    `json:"max_batch_size,omitempty" jsonschema:"largest batch; 0: no batching"`
-	QueueDelay     float64 `json:"max_queue_delay" jsonschema:"longest time that a request waits for a batch, in seconds"`
+	Provider       string   `json:"execution_provider"`
+	Runtime        string   `json:"runtime" jsonschema:"ONNX Runtime build"`
+	Precision      string   `json:"precision"`
+	Instances      *int     `json:"instance_count,omitempty"`
+	IntraOpThreads *int     `json:"intra_op_threads,omitempty" jsonschema:"threads of each instance; 0: one for each core"`
+	MaxBatchSize   *int     `json:"max_batch_size,omitempty" jsonschema:"largest batch; 0: no batching"`
+	QueueDelay     *float64 `json:"max_queue_delay,omitempty" jsonschema:"longest time that a request waits for a batch, in seconds"`
 }
 
 // figure is an estimate with its 95 % interval.

@@ -223,3 +223,20 @@ func TestRising(t *testing.T) {
 		t.Error(diff)
 	}
 }
+
+// Several models have no largest batch in common, so a chart leaves it out.
+func TestLegendOfSeveralModels(t *testing.T) {
+	t.Parallel()
+	r, err := analyze.Analyze(analyzetest.OfTwo(t).Campaign(), analyze.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range paretoLegend(r) {
+		if strings.Contains(e.label, "no batching") {
+			t.Errorf("the legend says %q", e.label)
+		}
+	}
+	if text := figures.SetupText(r.Default().Setup); text != "2 instances" {
+		t.Errorf("the setup is %q", text)
+	}
+}

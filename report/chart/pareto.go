@@ -176,7 +176,7 @@ func paretoLegend(r analyze.Result) []entry {
 	}
 	list = append(list, entry{label: "other points", look: restLook})
 	if r.Default().Best != nil {
-		list = append(list, entry{label: "default: " + figures.SetupText(r.Default().Setup), look: basePoint})
+		list = append(list, entry{label: legendLabel(r, r.Default()), look: basePoint})
 	}
 	if best, ok := r.Winner(); ok {
 		look := paretoLook

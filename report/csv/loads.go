@@ -1,7 +1,6 @@
 package csv
 
 import (
-	"fmt"
 	"io"
 	"strconv"
 	"strings"
@@ -43,7 +42,7 @@ func bestCells(c *analyze.Config) []string {
 	if c == nil || c.Best == nil {
 		return make([]string, cells)
 	}
-	line := []string{Text(c.Name), fmt.Sprint(c.Setup.Instances), fmt.Sprint(c.Setup.MaxBatchSize), fmt.Sprint(c.Setup.QueueDelay.Microseconds())}
+	line := append([]string{Text(c.Name)}, setupCells(c.Setup)...)
 	estimate := func(e measure.Estimate, ok bool, factor float64) {
 		if !ok {
 			line = append(line, "", "", "")
@@ -65,4 +64,20 @@ func bestCells(c *analyze.Config) []string {
 		estimate(measure.Estimate{}, false, 1)
 	}
 	return append(line, Text(strings.Join(c.TiedWith, " ")))
+}
+
+// setupCells returns the instances, the largest batch and the longest delay of a setup. What is unknown is empty.
+func setupCells(s analyze.Setup) []string {
+	cells := make([]string, 3)
+	if s.Instances == 0 {
+		return cells
+	}
+	cells[0] = strconv.Itoa(s.Instances)
+	if s.MaxBatchSize >= 0 {
+		cells[1] = strconv.Itoa(s.MaxBatchSize)
+	}
+	if s.QueueDelay >= 0 {
+		cells[2] = strconv.FormatInt(s.QueueDelay.Microseconds(), 10)
+	}
+	return cells
 }

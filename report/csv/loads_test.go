@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"tuner/analyze"
 	"tuner/analyze/analyzetest"
 	"tuner/report"
@@ -45,5 +47,27 @@ func TestLoadsAreAskedFor(t *testing.T) {
 	r.Each = true
 	if first := (Format{}).Files(r, report.Output{})[0].Path; first != "results/loads.csv" {
 		t.Errorf("%s comes first", first)
+	}
+}
+
+// Cells are empty where several models differ, and where a recording lacks the figure.
+func TestSetupCells(t *testing.T) {
+	t.Parallel()
+	two, err := analyze.Analyze(analyzetest.OfTwo(t).Campaign(), analyze.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	one := reporttest.Ranked(t, reporttest.Typical(t), analyze.Options{})
+	for name, c := range map[string]struct {
+		setup analyze.Setup
+		want  []string
+	}{
+		"two models":  {two.Default().Setup, []string{"2", "", ""}}, // one instance each
+		"one model":   {one.Default().Setup, []string{"2", "4", "0"}},
+		"a recording": {analyze.Setup{}, []string{"", "", ""}},
+	} {
+		if diff := cmp.Diff(c.want, setupCells(c.setup)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
 	}
 }

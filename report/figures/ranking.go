@@ -235,7 +235,7 @@ func threadsCell(s analyze.Setup) string {
 // BatchCell returns the largest batch. It is Unknown if the setup is unknown, and "none" for a
 // model that does not batch.
 func BatchCell(c analyze.Config) string {
-	if c.Setup.Instances == 0 {
+	if c.Setup.Instances == 0 || c.Setup.MaxBatchSize < 0 {
 		return Unknown
 	}
 	if c.Setup.MaxBatchSize == 0 {

@@ -208,7 +208,10 @@ func SetupText(s analyze.Setup) string {
 	case s.IntraOpThreads > 0:
 		text += " × " + words.Count(s.IntraOpThreads, "thread")
 	}
-	if s.MaxBatchSize == 0 {
+	switch {
+	case s.MaxBatchSize < 0:
+		return text
+	case s.MaxBatchSize == 0:
 		return text + ", no batching"
 	}
 	return fmt.Sprintf("%s, batch %d", text, s.MaxBatchSize)

@@ -199,12 +199,20 @@ func newConfiguration(r analyze.Result, c analyze.Config) result.Configuration {
 }
 
 func newSetup(s analyze.Setup) result.Setup {
-	j := result.Setup{Provider: s.Provider, Runtime: s.Runtime, Precision: s.Precision, QueueDelay: s.QueueDelay.Seconds()}
-	if s.Instances > 0 {
-		j.Instances, j.MaxBatchSize = &s.Instances, &s.MaxBatchSize
+	j := result.Setup{Provider: s.Provider, Runtime: s.Runtime, Precision: s.Precision}
+	if s.Instances == 0 {
+		return j
 	}
-	if s.Instances > 0 && s.IntraOpThreads >= 0 {
+	j.Instances = &s.Instances
+	if s.IntraOpThreads >= 0 {
 		j.IntraOpThreads = &s.IntraOpThreads
+	}
+	if s.MaxBatchSize >= 0 {
+		j.MaxBatchSize = &s.MaxBatchSize
+	}
+	if s.QueueDelay >= 0 {
+		delay := s.QueueDelay.Seconds()
+		j.QueueDelay = &delay
 	}
 	return j
 }

@@ -272,13 +272,13 @@ type Memory struct {
 
 // Setup is the server's setup with a configuration. Unknown numbers are absent.
 type Setup struct {
-	Provider       string  `json:"execution_provider"`                                // execution provider, such as cpu
-	Runtime        string  `json:"runtime"`                                           // ONNX Runtime build, as flavour@version
-	Precision      string  `json:"precision"`                                         // precision of the model, such as int8
-	Instances      *int    `json:"instance_count,omitempty" jsonschema:"minimum=1"`   // number of instances of the model
-	IntraOpThreads *int    `json:"intra_op_threads,omitempty" jsonschema:"minimum=0"` // threads of each instance; 0: one for each core
-	MaxBatchSize   *int    `json:"max_batch_size,omitempty" jsonschema:"minimum=0"`   // largest batch; 0: no batching
-	QueueDelay     float64 `json:"max_queue_delay" jsonschema:"minimum=0"`            // longest time that a request waits for a batch, in seconds
+	Provider       string   `json:"execution_provider"`                                // execution provider, such as cpu
+	Runtime        string   `json:"runtime"`                                           // ONNX Runtime build, as flavour@version
+	Precision      string   `json:"precision"`                                         // precision of the model, such as int8
+	Instances      *int     `json:"instance_count,omitempty" jsonschema:"minimum=1"`   // number of instances of the model
+	IntraOpThreads *int     `json:"intra_op_threads,omitempty" jsonschema:"minimum=0"` // threads of each instance; 0: one for each core
+	MaxBatchSize   *int     `json:"max_batch_size,omitempty" jsonschema:"minimum=0"`   // largest batch; 0: no batching
+	QueueDelay     *float64 `json:"max_queue_delay,omitempty" jsonschema:"minimum=0"`  // longest time that a request waits for a batch, in seconds
 }
 
 // Point is a configuration under one load.
