@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -226,5 +227,31 @@ func TestModelOfAnotherMachine(t *testing.T) {
 	}
 	if _, err := os.Stat(filepath.Join(r.Folder, "repository", "minilm")); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("the repository of another model is still there (%v)", err)
+	}
+}
+
+// The table of loads is that of this analysis. An earlier one is removed.
+func TestTableOfLoadsIsNotOutdated(t *testing.T) {
+	t.Parallel()
+	r, dir := reporttest.Ranked(t, reporttest.Typical(t), analyze.Options{}), t.TempDir()
+	path := filepath.Join(dir, "results", "loads.csv")
+	for _, isAsked := range []bool{false, true, true, false, false} {
+		r.Each = isAsked
+		written, err := formats.All().WriteAll(dir, r, []string{"csv"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := os.Stat(path); (err == nil) != isAsked || slices.Contains(written, path) != isAsked {
+			t.Errorf("with the table %t: %v, written %v", isAsked, err, written)
+		}
+	}
+	r.Each = true
+	for _, names := range [][]string{{"csv"}, {"table"}} { // without CSV the tables stay as they are
+		if _, err := formats.All().WriteAll(dir, r, names); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := os.Stat(path); err != nil {
+			t.Errorf("%v: %v", names, err)
+		}
 	}
 }

@@ -16,6 +16,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -38,7 +40,8 @@ type Format interface {
 // File is one file of the output folder. Write may run on any goroutine, in parallel with those of
 // other files.
 type File struct {
-	Path  string // relative to the output folder
+	Path string // relative to the output folder
+	// Write is nil where the result has no such file. That of an earlier one is removed.
 	Write func(io.Writer) error
 }
 
@@ -193,6 +196,12 @@ func writeFiles(dir string, list []File) ([]string, error) {
 	paths := make([]string, len(list)) // "" for files that were not written
 	err := parallel.Try(len(list), func(i int) error {
 		path := filepath.Join(dir, list[i].Path)
+		if list[i].Write == nil {
+			if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+				return fmt.Errorf("cannot remove the outdated file: %w", err)
+			}
+			return nil
+		}
 		if err := WriteFile(path, list[i].Write); err != nil {
 			return err
 		}

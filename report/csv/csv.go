@@ -27,7 +27,8 @@ import (
 const folder = "results"
 
 // Format writes three tables: configurations, GPUs, and the server without a model. Where each load is
-// looked at by itself, it also writes the table from load to configuration.
+// looked at by itself, it also writes the table from load to configuration. Otherwise that of an earlier analysis goes: a
+// program that steers by it would take it for the current one.
 type Format struct{}
 
 // Name implements report.Format.
@@ -45,7 +46,10 @@ func (Format) Files(r analyze.Result, _ report.Output) []report.File {
 	if r.Each {
 		return append([]report.File{file(loadsName, WriteLoads)}, files...) // --format csv prints the first
 	}
-	return files
+	if names.Inference.Name == loadsName || names.GPU.Name == loadsName || names.Server.Name == loadsName {
+		return files // Model Analyzer's file may name them so
+	}
+	return append(files, report.File{Path: filepath.Join(folder, loadsName)})
 }
 
 // WriteInference writes metrics-model-inference.csv, with Model Analyzer's columns or those that
