@@ -48,6 +48,9 @@ func readAnalyses(ctx context.Context, con console, o analyzeOptions) (list []sp
 	if err != nil {
 		return nil, "", err
 	}
+	if o.imported != "" { // the folders are those of campaigns
+		machine.Folders = nil
+	}
 	f, err := modelanalyzer.ParseAnalyze(filepath.Clean(o.file), text, machine, o.foreign.options())
 	warnAll(con, f.Warnings)
 	return f.Analyses, f.Joint, exit.With(exit.Usage, err)

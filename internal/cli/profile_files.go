@@ -139,11 +139,22 @@ func foreignMachine(ctx context.Context) (modelanalyzer.Machine, error) {
 	m := modelanalyzer.Machine{Dir: dir, GPUs: len(hostinfo.Read(ctx).GPUs), Stages: func(folder string) []string {
 		names, _ := stages.Of(folder) // opening the model reports the error
 		return names
-	}}
+	}, Folders: foldersIn}
 	if path, err := exec.LookPath(spec.DefaultServer); err == nil {
 		m.Server = path
 	}
 	return m, nil
+}
+
+// foldersIn lists the names of the folders in one; none if it cannot be read.
+func foldersIn(dir string) (names []string) {
+	entries, _ := os.ReadDir(dir) // reading a campaign reports the error
+	for _, e := range entries {
+		if e.IsDir() {
+			names = append(names, e.Name())
+		}
+	}
+	return names
 }
 
 // warnAll prints warnings on stderr.

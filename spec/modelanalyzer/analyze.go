@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"tuner/spec"
@@ -34,10 +35,12 @@ func (r *reader) analyses(root value) []spec.Analyze {
 	var asked []analysis
 	switch {
 	case r.has("report_model_configs"):
-		asked = r.reported()
+		for _, x := range r.reported() {
+			asked = append(asked, r.measured(x)...)
+		}
 	case r.has("analysis_models"):
 		for _, m := range r.models("analysis_models", AnalysisSpec) {
-			asked = append(asked, analysis{at: m.at, folder: m.name, goal: &m})
+			asked = append(asked, r.measured(analysis{at: m.at, folder: m.name, goal: &m})...)
 		}
 	case r.has("profile_models"):
 		models := r.models("profile_models", PerModel)
@@ -86,6 +89,35 @@ func (r *reader) reported() []analysis {
 		if v, has := m.given["plots"]; has && v.isSaid() {
 			list[i].plots = append(list[i].plots, v)
 		}
+	}
+	return list
+}
+
+// measured returns the analyses of a model's campaigns. A file that reports does not say whether they had several client
+// batches. So their folders are looked for where that of a single campaign is missing.
+func (r *reader) measured(x analysis) []analysis {
+	if r.machine.Folders == nil {
+		return []analysis{x}
+	}
+	var batches []int
+	for _, folder := range r.machine.Folders(r.checkpoints()) {
+		if folder == x.folder {
+			return []analysis{x}
+		}
+		if batch, ok := strings.CutPrefix(folder, x.folder+batchMark); ok {
+			if n, err := strconv.Atoi(batch); err == nil {
+				batches = append(batches, n)
+			}
+		}
+	}
+	if len(batches) == 0 {
+		return []analysis{x} // which is told where it is read
+	}
+	slices.Sort(batches)
+	list := make([]analysis, len(batches))
+	for i, batch := range batches {
+		list[i] = x
+		list[i].folder += batchMark + strconv.Itoa(batch)
 	}
 	return list
 }

@@ -25,6 +25,8 @@ type Machine struct {
 	Server string // path of the tritonserver in PATH; "" without one
 	// Stages lists the models that the ensemble in a folder calls; none for another model. nil knows none
 	Stages func(folder string) []string
+	// Folders lists the names of the folders in one, relative to the working folder. nil knows none
+	Folders func(dir string) []string
 }
 
 // Options are command-line values that replace the file's; "" keeps the file's value.

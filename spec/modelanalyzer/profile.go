@@ -22,12 +22,15 @@ func (r *reader) campaigns(m model) []Campaign {
 	return list
 }
 
+// batchMark separates a model's name and the client batch in the folder of one of several campaigns.
+const batchMark = "-b"
+
 // folders returns the folders of a model's campaigns, by client batch.
 func folders(m model, batches []value) []string {
 	list := make([]string, len(batches))
 	for i, batch := range batches {
 		if list[i] = m.name; len(batches) > 1 {
-			list[i] += "-b" + batch.node.Value
+			list[i] += batchMark + batch.node.Value
 		}
 	}
 	return list
@@ -38,7 +41,7 @@ func (r *reader) batches(m model) []value {
 	at, list := r.batchValues(m)
 	if len(list) > 1 {
 		r.warn(at, "each of the %d client batches is a campaign of its own, in %s and so on; the names of configurations are counted in each",
-			len(list), r.campaignFolder(m.name+"-b"+list[0].node.Value))
+			len(list), r.campaignFolder(m.name+batchMark+list[0].node.Value))
 	}
 	return list
 }
