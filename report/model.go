@@ -33,7 +33,7 @@ func (e *MissingModelError) Error() string {
 		text += fmt.Sprintf("; copy the file with the SHA-256 %s into %q", e.SHA256, e.Folder)
 	}
 	if e.Made {
-		text += "; tuner made this file: run the same `tuner profile` command to make it again"
+		text += "; tuner made this file: run the command of the campaign again to make it"
 	}
 	return text
 }

@@ -182,7 +182,7 @@ func TestHalfWrittenFolderIsTakenUp(t *testing.T) {
 func TestRepositoryOfAVariantThatIsGone(t *testing.T) {
 	t.Parallel()
 	err := report.WriteRepository(t.TempDir(), reporttest.Ranked(t, reporttest.WithVariants(t), analyze.Options{}))
-	if missing := new(report.MissingModelError); !errors.As(err, &missing) || !strings.Contains(err.Error(), "run the same `tuner profile` command to make it again") {
+	if missing := new(report.MissingModelError); !errors.As(err, &missing) || !strings.Contains(err.Error(), "run the command of the campaign again to make it") {
 		t.Errorf("error %v, want a MissingModelError with the remedy", err)
 	}
 }

@@ -38,7 +38,7 @@ func Notes(r analyze.Result, g Ranking) []string {
 
 // Interruption says how to resume a campaign that was interrupted.
 func Interruption(r analyze.Result) string {
-	return fmt.Sprintf("The campaign did not end by itself: %s. The same `tuner profile` command resumes it.", r.Ending.Reason)
+	return fmt.Sprintf("The campaign did not end by itself: %s. The same command resumes it.", r.Ending.Reason)
 }
 
 // legendNotes explain the columns and marks that occur in the table.
