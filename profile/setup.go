@@ -62,6 +62,15 @@ func (s Setup) Each() []Setup {
 	return []Setup{s}
 }
 
+// IsRemote reports whether a phase of the campaign is measured on a server that was running already.
+func (s Setup) IsRemote(phase search.Phase) bool {
+	server := s.Server
+	if phase == search.PhaseFinal && s.Finals != nil {
+		server = s.Finals
+	}
+	return server != nil && server.Mode == spec.RunnerRemote
+}
+
 // Name returns the name of the model, or the names of several, joined by +.
 func (s Setup) Name() string {
 	if s.IsSeveral() {

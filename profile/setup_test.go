@@ -347,3 +347,20 @@ func TestOutputThatIsAFile(t *testing.T) {
 		t.Errorf("error %v, want %s", err, want)
 	}
 }
+
+// The finals may be on another server than the search.
+func TestIsRemote(t *testing.T) {
+	t.Parallel()
+	local, remote := &journal.ServerInfo{Mode: "local"}, &journal.ServerInfo{Mode: "remote"}
+	for _, c := range []struct {
+		server, finals    *journal.ServerInfo
+		inSearch, inFinal bool
+	}{
+		{nil, nil, false, false}, {local, nil, false, false}, {remote, nil, true, true}, {nil, remote, false, true}, {remote, local, true, false},
+	} {
+		s := profile.Setup{Server: c.server, Finals: c.finals}
+		if s.IsRemote(search.PhaseSearch) != c.inSearch || s.IsRemote(search.PhaseLoadCurve) != c.inSearch || s.IsRemote(search.PhaseFinal) != c.inFinal {
+			t.Errorf("search on %s, finals on %s: remote %t and %t", c.server, c.finals, s.IsRemote(search.PhaseSearch), s.IsRemote(search.PhaseFinal))
+		}
+	}
+}

@@ -56,7 +56,9 @@ type Noise struct {
 	IsKnown bool
 	Steal   float64 // share of the CPU time that the hypervisor took, 0..1
 	Others  float64 // share that other processes took, 0..1
-	Drift   float64 // relative change of the cores' clock since the first window
+	// IsRemote: beside a remote server the share of others is unknown
+	IsRemote bool
+	Drift    float64 // relative change of the cores' clock since the first window
 	// Spoilt has the reasons why the last figures deserve less trust; empty: none
 	Spoilt []string
 	// History has the share that others and the hypervisor took in the last measurements, 0..1, the
@@ -66,9 +68,11 @@ type Noise struct {
 
 // Texts tells the shares and the drift: "steal 0.2 %", "others 1.3 %", "clock -0.4 %".
 func (n Noise) Texts() []string {
-	return []string{
-		fmt.Sprintf("steal %.1f %%", 100*n.Steal), fmt.Sprintf("others %.1f %%", 100*n.Others), fmt.Sprintf("clock %+.1f %%", 100*n.Drift),
+	others := fmt.Sprintf("others %.1f %%", 100*n.Others)
+	if n.IsRemote {
+		others = "others unknown"
 	}
+	return []string{fmt.Sprintf("steal %.1f %%", 100*n.Steal), others, fmt.Sprintf("clock %+.1f %%", 100*n.Drift)}
 }
 
 // Size is the size of a terminal in characters.

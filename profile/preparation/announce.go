@@ -22,12 +22,12 @@ type watcher interface {
 	Close()              // gives the terminal back
 }
 
-// observe returns the watcher of a model's campaign.
-func (o Options) observe(name string, settings search.Settings, past time.Duration) watcher {
+// observe returns the watcher of a campaign.
+func (o Options) observe(setup profile.Setup, settings search.Settings, past time.Duration) watcher {
 	if o.Quiet {
 		return quiet{}
 	}
-	return progress.New(o.Messages, name, settings.Goal, settings.Budget, past)
+	return progress.New(o.Messages, setup.Name(), settings.Goal, settings.Budget, past, setup.IsRemote)
 }
 
 // about describes a campaign to an OpenTelemetry collector.

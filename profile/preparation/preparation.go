@@ -298,7 +298,7 @@ func (c Campaign) Run(ctx context.Context, variants []profile.Variants) (outcome
 		defer finals.Close(context.WithoutCancel(ctx))
 	}
 	c.options.announce(setup, log)
-	watch := c.options.observe(setup.Name(), settings, log.Elapsed())
+	watch := c.options.observe(setup, settings, log.Elapsed())
 	defer watch.Close() // also after a panic, whose report belongs on the ordinary screen
 	observer, ended, err := spans.Around(ctx, watch, c.options.about(setup, log), slog.New(slog.NewTextHandler(c.options.Messages, &slog.HandlerOptions{Level: slog.LevelWarn})))
 	if err != nil {

@@ -31,11 +31,11 @@ type Progress struct {
 }
 
 // New shows the campaign of a model whose earlier runs took the time past. If err is a display, it
-// shows frames there. The caller must call Close.
-func New(err io.Writer, name string, goal search.Goal, budget search.Budget, past time.Duration) *Progress {
+// shows frames there. isRemote reports whether a phase is measured on a remote server. The caller must call Close.
+func New(err io.Writer, name string, goal search.Goal, budget search.Budget, past time.Duration, isRemote func(search.Phase) bool) *Progress {
 	p := &Progress{out: err, goal: goal, columns: func() int { return 0 }, failed: map[measure.Failure]int{}}
 	if shown, ok := err.(live.Display); ok {
-		p.view = newView(shown, name, goal, budget, past)
+		p.view = newView(shown, name, goal, budget, past, isRemote)
 	}
 	if f, ok := terminal.File(err); ok {
 		p.bar = newCampaignBar(f, goal, budget, past)

@@ -90,7 +90,7 @@ func TestLineOfAServiceTrial(t *testing.T) {
 func TestLineOfARepeatedFailure(t *testing.T) {
 	t.Parallel()
 	var out strings.Builder
-	p := New(&out, "mlp", search.Goal{}, search.Budget{}, 0)
+	p := New(&out, "mlp", search.Goal{}, search.Budget{}, 0, here)
 	for i, reason := range []string{"the engine uses 89 MB of memory", "the engine uses 88.5 MB of memory", "exit status 2", "exit status 1"} {
 		p.TrialEnded(search.Event{Measurement: measure.Measurement{Failure: &measure.Failure{Stage: measure.StageMemory, Reason: reason}}}, profile.Status{Trials: i + 1})
 	}
@@ -148,7 +148,7 @@ func TestKeys(t *testing.T) {
 	t.Parallel()
 	var b board
 	goal := search.Goal{Objective: search.Objective{Terms: []search.Term{{Metric: measure.Throughput, Weight: 1}}}}
-	p := New(&b, "cnn", goal, search.Budget{Time: time.Minute}, 0)
+	p := New(&b, "cnn", goal, search.Budget{Time: time.Minute}, 0, here)
 	b.press(t, '+')
 	b.press(t, '+')
 	if more := p.More(); more != 4*time.Minute || p.More() != 0 {
@@ -168,7 +168,34 @@ func TestKeys(t *testing.T) {
 	if p.Close(); b.frame.Keys != nil {
 		t.Error("the display was not closed")
 	}
-	if lines := New(&strings.Builder{}, "cnn", goal, search.Budget{}, 0); lines.IsEnough() || lines.More() != 0 {
+	if lines := New(&strings.Builder{}, "cnn", goal, search.Budget{}, 0, here); lines.IsEnough() || lines.More() != 0 {
 		t.Error("a campaign that prints lines has keys")
+	}
+}
+
+// here is a campaign on this machine alone.
+func here(search.Phase) bool { return false }
+
+// Beside a remote server nobody knows what others took. A trial without windows changes nothing.
+func TestNoiseBesideARemoteServer(t *testing.T) {
+	t.Parallel()
+	var b board
+	p := New(&b, "cnn", search.Goal{}, search.Budget{}, 0, func(phase search.Phase) bool { return phase == search.PhaseFinal })
+	for i, c := range []struct {
+		phase   search.Phase
+		windows int
+		want    string
+	}{
+		{search.PhaseSearch, 1, "others 20.0 %"}, {search.PhaseFinal, 0, "others 20.0 %"}, {search.PhaseFinal, 1, "others unknown"},
+		{search.PhaseSearch, 0, "others unknown"}, {search.PhaseLoadCurve, 2, "others 20.0 %"},
+	} {
+		window := measure.Window{Duration: time.Second, Requests: 1, Inferences: 1}
+		if c.phase != search.PhaseFinal {
+			window.Foreign = 0.2
+		}
+		p.TrialEnded(search.Event{Trial: search.Trial{Phase: c.phase}, Measurement: measure.Measurement{Windows: slices.Repeat([]measure.Window{window}, c.windows)}}, profile.Status{})
+		if texts := b.frame.Noise.Texts(); texts[1] != c.want {
+			t.Errorf("trial %d: %q, want %s", i, texts, c.want)
+		}
 	}
 }

@@ -21,6 +21,8 @@ type view struct {
 	*live.View
 	shown live.Display // for the keys
 	goal  search.Goal
+	// isRemote reports whether a phase is measured on a remote server
+	isRemote func(search.Phase) bool
 
 	mu        sync.Mutex
 	budget    time.Duration // 0: none
@@ -30,8 +32,8 @@ type view struct {
 }
 
 // newView shows the first frame. It returns nil, and prints why, if the display cannot show it.
-func newView(shown live.Display, name string, goal search.Goal, budget search.Budget, past time.Duration) *view {
-	v := &view{shown: shown, goal: goal, budget: budget.Time}
+func newView(shown live.Display, name string, goal search.Goal, budget search.Budget, past time.Duration, isRemote func(search.Phase) bool) *view {
+	v := &view{shown: shown, goal: goal, isRemote: isRemote, budget: budget.Time}
 	latency := goal.Latency()
 	frame := live.Frame{
 		Title: name + verdict.Words{Goal: goal}.Within(), Answer: []string{"No configuration was measured yet."}, Now: "starting",
@@ -112,6 +114,9 @@ func (v *view) end(event search.Event, status profile.Status) {
 	v.Update(func(f *live.Frame) {
 		f.Answer, f.IsGood, f.Ends = answer, isGood, ends
 		f.Noise = noise.With(f.Noise, m.Windows)
+		if len(m.Windows) > 0 {
+			f.Noise.IsRemote = v.isRemote(event.Trial.Phase)
+		}
 		f.Recent = last(append(slices.Clone(f.Recent), entry), mostRecent)
 		f.Chart.Points = last(points, mostPoints)
 	})
