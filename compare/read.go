@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"tuner/internal/durable"
+	"tuner/internal/words"
 	"tuner/measure"
 	"tuner/measure/stats"
 	"tuner/profile/campaign"
@@ -89,7 +90,7 @@ func fileOf(path string) (string, error) {
 			return file, nil
 		}
 	}
-	return "", fmt.Errorf("the folder %q has neither %s nor %s: run 'tuner analyze --input %s', or name another folder", path, result.FileName, gateFile, path)
+	return "", fmt.Errorf("the folder %q has neither %s nor %s: run 'tuner analyze --input %s', or name another folder", path, result.FileName, gateFile, words.ShellWord(path))
 }
 
 // NotARunError says that a file is no result that tuner writes. It may be another program's.

@@ -13,6 +13,7 @@ import (
 
 	"tuner/internal/durable"
 	"tuner/internal/exit"
+	"tuner/internal/words"
 	"tuner/model/dataset"
 	"tuner/model/framework"
 	"tuner/model/onnx"
@@ -132,7 +133,7 @@ func (c modelConversion) ofONNX(subject profile.Subject) (modelConversion, error
 // to replace but must not. It also refuses a folder in which the run could not continue.
 func (c modelConversion) checkFiles(log *steps.Log) error {
 	if _, err := os.Lstat(c.target); c.skipped == "" && !log.Owns(steps.Convert, c.target) && !errors.Is(err, fs.ErrNotExist) {
-		return exit.Usagef("cannot convert %q to %q, which exists: use it with 'tuner run %s', or choose another folder with -o", c.Model, c.target, c.target)
+		return exit.Usagef("cannot convert %q to %q, which exists: use it with 'tuner run %s', or choose another folder with -o", c.Model, c.target, words.ShellWord(c.target))
 	}
 	if err := c.checkProfile(); err != nil {
 		return err
@@ -158,7 +159,7 @@ func (c modelConversion) checkProfile() error {
 	isServed := spec.IsSamePath(p.Model.Path, c.Model) || c.target != "" && spec.IsSamePath(p.Model.Path, c.target)
 	if !isServed {
 		return exit.Usagef("%s describes another model than %q (%q): resume that run with 'tuner run -f %s', or choose another folder with -o",
-			path, c.Model, p.Model.Path, path)
+			path, c.Model, p.Model.Path, words.ShellWord(path))
 	}
 	return nil
 }

@@ -13,6 +13,7 @@ import (
 
 	"tuner/internal/durable"
 	"tuner/internal/exit"
+	"tuner/internal/words"
 	"tuner/ort/addon"
 	"tuner/profile/campaign"
 	"tuner/profile/starter"
@@ -120,7 +121,7 @@ func missingFiles(files []starter.File) ([]starter.File, error) {
 			missing = append(missing, f)
 		case len(different) > 0:
 			return nil, exit.Usagef("%s describes another run than this command; they differ in: %s\nresume that run with 'tuner run -f %s', or choose another folder with -o",
-				f.Path, strings.Join(different, ", "), f.Path)
+				f.Path, strings.Join(different, ", "), words.ShellWord(f.Path))
 		}
 	}
 	return missing, nil

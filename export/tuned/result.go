@@ -18,6 +18,7 @@ import (
 
 	"tuner/internal/durable"
 	"tuner/internal/exit"
+	"tuner/internal/words"
 	"tuner/measure"
 	"tuner/model/isolation"
 	"tuner/model/mix"
@@ -43,7 +44,7 @@ func Read(input string, chosen *Chosen) ([]Model, error) {
 	path := filepath.Join(input, result.FileName)
 	text, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, exit.Usagef("no analyzed result in %q: run 'tuner analyze --input %s' first, or name its output folder", input, input)
+		return nil, exit.Usagef("no analyzed result in %q: run 'tuner analyze --input %s' first, or name its output folder", input, words.ShellWord(input))
 	}
 	if err != nil {
 		return nil, exit.Usagef("cannot read %q: %w", path, durable.Cause(err))

@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"tuner/internal/exit"
+	"tuner/internal/words"
 	"tuner/ort/addon"
 	"tuner/profile"
 	"tuner/profile/starter"
@@ -89,5 +90,5 @@ func printInit(con console, files []starter.File, s draft.Starter, subject profi
 		}
 	}
 	fmt.Fprintf(con.out, "next:\n  tuner profile -f %s --dry-run\n  tuner profile -f %s\n  tuner analyze -f %s\n",
-		files[0].Path, files[0].Path, files[1].Path)
+		words.ShellWord(files[0].Path), words.ShellWord(files[0].Path), words.ShellWord(files[1].Path))
 }

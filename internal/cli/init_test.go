@@ -226,3 +226,22 @@ func TestInitSaysWhichShapesAreExamples(t *testing.T) {
 		t.Errorf("given: %+v, %v", shapes, err)
 	}
 }
+
+// The commands after it can be pasted, for every folder name.
+func TestInitNamesWhatComesNext(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	model := filepath.Join(dir, "words.onnx")
+	writeModel(t, model, build.Identity(onnx.Float))
+	work := filepath.Join(dir, "it's mine")
+	code, out, message := initModel(t, model, "-o", work)
+	if code != exit.OK {
+		t.Fatalf("exit %d: %s", code, message)
+	}
+	quoted := "'" + dir + `/it'\''s mine/`
+	for _, want := range []string{"tuner profile -f " + quoted + "profile.yaml' --dry-run\n", "tuner profile -f " + quoted + "profile.yaml'\n", "tuner analyze -f " + quoted + "analyze.yaml'\n"} {
+		if !strings.Contains(out, want) {
+			t.Errorf("output lacks %q:\n%s", want, out)
+		}
+	}
+}

@@ -90,9 +90,9 @@ cluster: run it twice, from two laptops, or in CI. 'tuner analyze --input' reads
 				}
 			}
 			if missing > 0 {
-				fmt.Fprintf(con.Out, "next: tuner fleet status -f %s says what the others do\n", file)
+				fmt.Fprintf(con.Out, "next: tuner fleet status -f %s says what the others do\n", words.ShellWord(file))
 			} else {
-				fmt.Fprintf(con.Out, "next: tuner fleet analyze -f %s\n", file)
+				fmt.Fprintf(con.Out, "next: tuner fleet analyze -f %s\n", words.ShellWord(file))
 			}
 			return damage
 		},

@@ -165,7 +165,7 @@ func printFleetPlan(out io.Writer, file string, p fleet.Plan, list []objects.Obj
 		fmt.Fprintf(&b, "  %s %s\n", o.Kind, o.Metadata.Name)
 	}
 	b.WriteString(exclusiveAdvice(f))
-	fmt.Fprintf(&b, "next: tuner fleet run -f %s\n", file)
+	fmt.Fprintf(&b, "next: tuner fleet run -f %s\n", words.ShellWord(file))
 	_, err := io.WriteString(out, b.String())
 	return err
 }
@@ -268,6 +268,6 @@ func writeManifests(con Console, dir string, p fleet.Plan, o objects.Options) er
 			return exit.OfFiles(fmt.Errorf("cannot write %q: %w", filepath.Join(dir, name), err))
 		}
 	}
-	_, err = fmt.Fprintf(con.Out, "run %s: wrote %s to %s\nnext:\n  %s apply -f %s\n", p.Run, words.Count(len(list), "object"), dir, kubectlText(p.Fleet.Cluster), dir)
+	_, err = fmt.Fprintf(con.Out, "run %s: wrote %s to %s\nnext:\n  %s apply -f %s\n", p.Run, words.Count(len(list), "object"), dir, kubectlText(p.Fleet.Cluster), words.ShellWord(dir))
 	return err
 }

@@ -114,7 +114,8 @@ func watchFleet(cmd *cobra.Command, con Console, p fleet.Plan, o watchOptions) e
 func collectFleet(cmd *cobra.Command, con Console, p fleet.Plan, o watchOptions) error {
 	states, err := o.driver(con, p).Run(cmd.Context())
 	if exit.CodeOf(err) == exit.Interrupted {
-		fmt.Fprintf(con.Err, "next:\n  tuner fleet %s -f %s   goes on watching\n  tuner fleet status -f %s   asks once\n  tuner fleet delete -f %s   ends the fleet\n", o.verb, o.file, o.file, o.file)
+		file := words.ShellWord(o.file)
+		fmt.Fprintf(con.Err, "next:\n  tuner fleet %s -f %s   goes on watching\n  tuner fleet status -f %s   asks once\n  tuner fleet delete -f %s   ends the fleet\n", o.verb, file, file, file)
 	}
 	if err != nil {
 		return err

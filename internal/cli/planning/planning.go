@@ -26,6 +26,7 @@ import (
 	"tuner/internal/cli/arguments"
 	"tuner/internal/durable"
 	"tuner/internal/exit"
+	"tuner/internal/words"
 	"tuner/measure"
 	"tuner/report/result"
 	"tuner/search/queuesim"
@@ -171,7 +172,7 @@ func readResults(paths []string) (list []named, err error) {
 		}
 		text, err := os.ReadFile(file)
 		if errors.Is(err, fs.ErrNotExist) {
-			return nil, fmt.Errorf("no analyzed result in %q: run 'tuner analyze %s' first, or name its output folder", path, path)
+			return nil, fmt.Errorf("no analyzed result in %q: run 'tuner analyze %s' first, or name its output folder", path, words.ShellWord(path))
 		}
 		if err != nil {
 			return nil, fmt.Errorf("cannot read %q: %w", file, durable.Cause(err))
