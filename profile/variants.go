@@ -150,7 +150,7 @@ func (s Subject) variantFile(precision, path string) (File, error) {
 	return file, nil
 }
 
-// checkOptional returns an *precision.Unmakeable if a file of a precision cannot serve an optional input of
+// checkOptional returns a *precision.Unmakeable if a file of a precision cannot serve an optional input of
 // the configuration: a constant that requests may replace, which the file has to declare.
 func (s Subject) checkOptional(name string, declared []onnx.Value) error {
 	for _, in := range s.Config.GetInput() {

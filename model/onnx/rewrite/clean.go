@@ -23,8 +23,8 @@ import (
 //   - nodes and constants that no output needs are removed.
 //
 // Initializers are no longer inputs with defaults: rewrites compute with their values, and requests
-// cannot replace them any more. For this the format version is raised to 4, the first that allows it. Subgraphs do not change. The tensors
-// are shared with m. Cleaning a clean model changes nothing.
+// cannot replace them any more. For this the format version is raised to 4, the first that allows it.
+// Subgraphs do not change. The tensors are shared with m. Cleaning a clean model changes nothing.
 func Clean(m *onnx.Model) (*onnx.Model, error) {
 	p := Draft(m.Proto())
 	dropDefaults(p)
