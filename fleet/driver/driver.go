@@ -108,7 +108,7 @@ func (d Driver) Run(ctx context.Context) ([]cluster.Status, error) {
 }
 
 // start creates the jobs that are not there. A job that has ended is removed by the cluster after a
-// day. It is not created again if all its results are there.
+// day, or by `delete`. It is not created again if all its results are there, or were collected before.
 func (d Driver) start(ctx context.Context) error {
 	have, delivered, err := d.ask(ctx)
 	if err != nil {
@@ -120,7 +120,11 @@ func (d Driver) start(ctx context.Context) error {
 			missing[s.Machine] = true
 		}
 	}
-	if len(missing) == 0 {
+	switch {
+	case len(missing) == 0 && len(have.Jobs) == 0:
+		d.sayf("run %s has all its results; nothing is created. A fleet with another `name:` and `output:` measures again", d.Plan.Run)
+		return nil
+	case len(missing) == 0:
 		d.sayf("run %s is in the cluster; going on", d.Plan.Run)
 		return nil
 	}
@@ -140,7 +144,7 @@ func (d Driver) start(ctx context.Context) error {
 	return nil
 }
 
-// ask asks for the objects and the results of the run.
+// ask asks for the objects and the results of the run. Results that were collected before count, too.
 func (d Driver) ask(ctx context.Context) (cluster.Objects, []record.Delivery, error) {
 	ctx, cancel := context.WithTimeout(ctx, longestQuestion)
 	defer cancel()
@@ -153,7 +157,13 @@ func (d Driver) ask(ctx context.Context) (cluster.Objects, []record.Delivery, er
 		return have, nil, err
 	}
 	delivered, err := record.Results(records)
-	return have, delivered, err
+	if err != nil {
+		return have, delivered, err
+	}
+	if delivered, err = results.WithCollected(d.Plan, delivered); err != nil {
+		return have, nil, &filesError{exit.OfFiles(err)}
+	}
+	return have, delivered, nil
 }
 
 // Deliveries reads what was delivered of each item. damage is about records that cannot be used.

@@ -205,6 +205,36 @@ func TestRunAfterTheJobsAreGone(t *testing.T) {
 	})
 }
 
+// After `delete` the cluster has nothing of the run. What was collected is not measured and paid once more. A folder with
+// another run's results is found before anything is created.
+func TestRunAfterDelete(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		isDeleted := false
+		f, d, said := newFake(t, func(f *fake, _ time.Duration) (cluster.Objects, []record.ConfigMap, error) {
+			if isDeleted {
+				return cluster.Objects{}, nil, nil
+			}
+			return f.jobs(), append(f.delivered(t, "a"), f.delivered(t, "b")...), nil
+		})
+		if _, err := d.Run(t.Context()); err != nil || len(f.applied) != 1 {
+			t.Fatalf("%v; %q", err, f.applied)
+		}
+		isDeleted = true
+		states, err := d.Run(t.Context())
+		if err != nil || len(f.applied) != 1 || len(states) != 2 || states[1].State != cluster.StateDone {
+			t.Errorf("%+v, %v; %q", states, err, *said)
+		}
+		if text := (*said)[len(*said)-3]; !strings.Contains(text, "has all its results; nothing is created") {
+			t.Errorf("%q", *said)
+		}
+		d.Plan.Run += "x"
+		if _, err := d.Run(t.Context()); err == nil || !strings.Contains(err.Error(), "choose another `output:`") || len(f.applied) != 1 {
+			t.Errorf("%v; %q", err, f.applied)
+		}
+	})
+}
+
 // hanging is a cluster in which the node of b is lost: its pod should have ended by second 40.
 func hanging(f *fake, _ time.Duration) (cluster.Objects, []record.ConfigMap, error) {
 	o := f.jobs()

@@ -71,7 +71,7 @@ func Collect(p fleet.Plan, deliveries []record.Delivery) (List, error) {
 		for index, item := range part.Items {
 			d := of[record.Item{Job: record.JobName(p.Run, part.Machine), Index: index}]
 			c := Campaign{Model: item.Model, Machine: part.Machine, Repeat: item.Repeat, Discarded: d.Discarded, Price: part.Hourly}
-			was := slices.IndexFunc(before, func(x Campaign) bool { return x.Model == c.Model && x.Machine == c.Machine && x.Repeat == c.Repeat })
+			was := find(before, part, item)
 			if d.Result != nil && len(d.Journal) > 0 {
 				c.Folder, c.Result = folderOf(part, item, p.Fleet.Repeats), d.Result
 				errs = append(errs, writeJournal(filepath.Join(p.Fleet.Output, c.Folder), d.Journal))
@@ -104,6 +104,30 @@ func collected(p fleet.Plan) ([]Campaign, error) {
 		return nil, fmt.Errorf("cannot write %q: it has the campaigns of run %s; choose another `output:`, or remove it", filepath.Join(p.Fleet.Output, FileName), list.Run)
 	}
 	return list.Campaigns, nil
+}
+
+// WithCollected adds the results that the fleet's output folder has to those that a cluster has. It returns an error if
+// the folder has another run's.
+func WithCollected(p fleet.Plan, delivered []record.Delivery) ([]record.Delivery, error) {
+	before, err := collected(p)
+	if err != nil {
+		return nil, err
+	}
+	for _, part := range p.Parts {
+		for index, item := range part.Items {
+			own := record.Item{Job: record.JobName(p.Run, part.Machine), Index: index}
+			has := func(d record.Delivery) bool { return d.Item == own && d.Result != nil }
+			if was := find(before, part, item); was >= 0 && !slices.ContainsFunc(delivered, has) {
+				delivered = append(delivered, record.Delivery{Item: own, Result: before[was].Result})
+			}
+		}
+	}
+	return delivered, nil
+}
+
+// find returns the index of an item's campaign in a list; -1 without one.
+func find(list []Campaign, part fleet.Part, i fleet.Item) int {
+	return slices.IndexFunc(list, func(c Campaign) bool { return c.Model == i.Model && c.Machine == part.Machine && c.Repeat == i.Repeat })
 }
 
 // writeJournal writes a journal unless it is there.
