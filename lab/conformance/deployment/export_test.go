@@ -83,13 +83,29 @@ var scalings = map[string]string{
 // writePlans writes plans for the best configuration of the result in the folder out.
 func writePlans(t *testing.T, dir string) {
 	t.Helper()
-	var result struct{ Best string }
+	var result struct {
+		Best           string
+		Configurations []struct {
+			Name  string
+			Setup struct {
+				Precision string
+				Instances int `json:"instance_count"`
+				Batch     int `json:"max_batch_size"`
+			}
+		}
+	}
 	if err := json.Unmarshal(read(t, filepath.Join(dir, "out", "result.json")), &result); err != nil {
 		t.Fatal(err)
 	}
+	setup := ""
+	for _, c := range result.Configurations {
+		if c.Name == result.Best {
+			setup = fmt.Sprintf("%d × %s, batch %d", c.Setup.Instances, c.Setup.Precision, c.Setup.Batch)
+		}
+	}
 	for name, scaling := range scalings {
-		text := fmt.Sprintf(`{"format": 1, "status": "satisfied", "model": "minilm", "best": {"machine": "c7i", "configuration": %q, "scaling": %s},
-			"configurations": [{"machine": "c7i", "configuration": %q, "safe_rate": 420}]}`, result.Best, scaling, result.Best)
+		text := fmt.Sprintf(`{"format": 1, "status": "satisfied", "model": "minilm", "best": {"machine": "out", "configuration": %q, "setup": %q, "scaling": %s},
+			"configurations": [{"machine": "out", "configuration": %q, "safe_rate": 420}]}`, result.Best, setup, scaling, result.Best)
 		write(t, filepath.Join(dir, name+".json"), []byte(text))
 	}
 }
