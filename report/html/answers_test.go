@@ -1,10 +1,12 @@
 package html
 
 import (
+	"math"
 	"testing"
 
 	"tuner/analyze"
 	"tuner/measure"
+	"tuner/search/posterior"
 	"tuner/search/verdict"
 	"tuner/spec"
 )
@@ -50,8 +52,8 @@ func indexOf(v verdict.Verdict, c *verdict.Choice) int {
 	return -1
 }
 
-// checkLightest checks that no choice as sure needs less memory, and that each recommended choice
-// has a lightest one beside it.
+// checkLightest checks that no choice as sure needs less memory by more than a tie, that none within a tie of the
+// least is better, and that each recommended choice has a lightest one beside it.
 func checkLightest(t *testing.T, v verdict.Verdict) {
 	t.Helper()
 	got := lightest(v)
@@ -61,10 +63,31 @@ func checkLightest(t *testing.T, v verdict.Verdict) {
 		}
 		return
 	}
+	least := math.Inf(1)
 	for _, c := range v.Choices {
-		if isSafe(c, v.Confidence) && c.Values[measure.Memory].Value < got.Values[measure.Memory].Value {
-			t.Errorf("%s needs less memory than %s", cellOf(&c), cellOf(got))
+		if isSafe(c, v.Confidence) {
+			least = min(least, c.Values[measure.Memory].Value)
 		}
+	}
+	if m := got.Values[measure.Memory].Value; m > least*(1+verdict.Tie) {
+		t.Errorf("%s needs %.0f bytes, and %.0f are the least", cellOf(got), m, least)
+	}
+	for _, c := range v.Choices {
+		if isSafe(c, v.Confidence) && c.Values[measure.Memory].Value <= least*(1+verdict.Tie) && c.Score.Mean > got.Score.Mean {
+			t.Errorf("%s is better than %s, and needs as little memory", cellOf(&c), cellOf(got))
+		}
+	}
+}
+
+// Memory that differs by a third of a per cent is no reason to give up a third of the throughput.
+func TestLightest(t *testing.T) {
+	t.Parallel()
+	choice := func(memory, score float64) verdict.Choice {
+		return verdict.Choice{Holds: 1, Score: posterior.Normal{Mean: score}, Values: map[measure.Metric]measure.Estimate{measure.Memory: {Value: memory}}}
+	}
+	v := verdict.Verdict{Confidence: 0.95, Choices: []verdict.Choice{choice(267.2e6, 756), choice(201.1e6, 412), choice(201.7e6, 670), choice(205e6, 700)}}
+	if got := lightest(v); got == nil || got.Score.Mean != 670 {
+		t.Errorf("got %+v, want the best of those that need the least", got)
 	}
 }
 

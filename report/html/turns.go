@@ -102,19 +102,25 @@ func (s standings) best(is func(int) bool) leader {
 func isSafe(c verdict.Choice, confidence float64) bool { return c.MayLead() && c.Keeps(confidence) }
 
 // lightest returns the choice with the least memory among those that keep all limits with the
-// required confidence. If two are equal it returns the better one. It returns nil if no memory is
-// known.
+// required confidence: of those within a tie of the least, the one with the best score. It returns nil if no
+// memory is known.
 func lightest(v verdict.Verdict) *verdict.Choice {
-	var best *verdict.Choice
+	memory := func(c verdict.Choice) float64 {
+		if e, isKnown := c.Values[measure.Memory]; isKnown && isSafe(c, v.Confidence) {
+			return e.Value
+		}
+		return math.Inf(1)
+	}
 	least := math.Inf(1)
+	for _, c := range v.Choices {
+		least = min(least, memory(c))
+	}
+	var best *verdict.Choice
 	for i := range v.Choices {
 		c := &v.Choices[i]
-		e, isKnown := c.Values[measure.Memory]
-		if !isKnown || !isSafe(*c, v.Confidence) {
-			continue
-		}
-		if e.Value < least || e.Value == least && c.Score.Mean > best.Score.Mean {
-			best, least = c, e.Value
+		isLight := memory(*c) <= least*(1+verdict.Tie) && !math.IsInf(least, 1)
+		if isLight && (best == nil || c.Score.Mean > best.Score.Mean) {
+			best = c
 		}
 	}
 	return best
