@@ -192,8 +192,8 @@ func TestLoadsNeedEvidence(t *testing.T) {
 	}
 }
 
-// A configuration to which the server cannot change is left out for 60 ticks, then 120, 240 … up to 3600. Another one that is better
-// than the present one may serve meanwhile.
+// A configuration to which the server cannot change is left out for 60 ticks, then 120, 240 … up to
+// 3600. Another one that is better than the present one may serve meanwhile.
 func TestFailuresAreNotRepeatedAtOnce(t *testing.T) {
 	t.Parallel()
 	r := New(table(0.1))

@@ -8,8 +8,8 @@ import (
 	"tuner/report/result"
 )
 
-// The configurations are chosen by the percentile that the question asks for. The last one has the highest throughput at which half of the
-// requests keep 10 ms, and a slow tail.
+// The configurations are chosen by the percentile that the question asks for. The last one has the
+// highest throughput at which half of the requests keep 10 ms, and a slow tail.
 func TestConfigurationsAreChosenByTheAskedPercentile(t *testing.T) {
 	t.Parallel()
 	point := func(rate, p50, p99 float64) []result.Point {

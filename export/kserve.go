@@ -63,9 +63,10 @@ func (d Deployment) kserve() written {
 // scalesByCores reports whether KServe's own autoscaler changes the number of servers.
 func (d Deployment) scalesByCores() bool { return d.Plan == nil && d.GPUs == 0 && d.scales() }
 
-// cpuTarget returns the target of KServe's autoscaler, in percent of the requested cores. A HorizontalPodAutoscaler acts only beyond its
-// tolerance of 10 %. So it adds a server when the servers use what one uses at its tuned load, which may be all that its threads ever
-// use: more cores are requested than that.
+// cpuTarget returns the target of KServe's autoscaler, in percent of the requested cores. A
+// HorizontalPodAutoscaler acts only beyond its tolerance of 10 %. So it adds a server when the
+// servers use what one uses at its tuned load, which may be all that its threads ever use: more
+// cores are requested than that.
 func (d Deployment) cpuTarget() int {
 	busy := tuned.BusyCores(d.Models)
 	if busy == 0 {
@@ -87,8 +88,9 @@ func kserveNotes(d Deployment, _ Options) []string {
 		"Set scaleTarget to 0.9 × what a server uses at its tuned load.", kserveCPUShare)}
 }
 
-// ownScraping is the annotation with which KServe sets the port for Prometheus to that of Knative's queue-proxy (metrics_aggregate_injector.go).
-// Standard mode has none, and a cluster may have this on by default.
+// ownScraping is the annotation with which KServe sets the port for Prometheus to that of Knative's
+// queue-proxy (metrics_aggregate_injector.go). Standard mode has none, and a cluster may have this
+// on by default.
 const ownScraping = "serving.kserve.io/enable-prometheus-scraping"
 
 // autoscalerClass is the annotation that says who scales the servers of an InferenceService: none keeps

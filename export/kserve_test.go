@@ -10,8 +10,9 @@ import (
 	"tuner/model/modelconfig"
 )
 
-// KServe's autoscaler acts beyond its tolerance of 10 %, so 1.1 × the target is at most what a server uses at its tuned load. A server gets a core
-// more than it uses, so without that it may never reach the target.
+// KServe's autoscaler acts beyond its tolerance of 10 %, so 1.1 × the target is at most what a
+// server uses at its tuned load. A server gets a core more than it uses, so without that it may
+// never reach the target.
 func TestKServeAddsServersAtTheTunedLoad(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -37,7 +38,8 @@ func TestKServeAddsServersAtTheTunedLoad(t *testing.T) {
 	}
 }
 
-// KServe gives the annotations of the object to the pods. Its runtime for Triton has none for Prometheus, and its own ones name a port of Knative's.
+// KServe gives the annotations of the object to the pods. Its runtime for Triton has none for
+// Prometheus, and its own ones name a port of Knative's.
 func TestKServeNamesThePortOfTheMetrics(t *testing.T) {
 	t.Parallel()
 	d := Deployment{Models: []tuned.Model{{Config: &modelconfig.Config{}}}, Replicas: 1, MaxReplicas: 1}

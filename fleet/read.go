@@ -359,8 +359,9 @@ func (r reader) check(given map[string]document.Value) {
 	}
 }
 
-// checkStage finds what keeps a stage from its results: too many campaigns, or a deadline at which the cluster ends a pod that still
-// measures. section has the stage's budget and machines in the file. All types of machines may be left for a second stage.
+// checkStage finds what keeps a stage from its results: too many campaigns, or a deadline at which
+// the cluster ends a pod that still measures. section has the stage's budget and machines in the
+// file. All types of machines may be left for a second stage.
 func (r reader) checkStage(given map[string]document.Value, stage Fleet, section string) {
 	items := len(stage.Models) * len(stage.Machines) * stage.Repeats
 	if v, has := given["models"]; has && items > mostItems {

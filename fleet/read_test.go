@@ -105,7 +105,8 @@ func TestParseErrors(t *testing.T) {
 	}
 }
 
-// The cluster ends the pods of a stage at the deadline, also at the default one. A pod takes up to twice its budget and five minutes.
+// The cluster ends the pods of a stage at the deadline, also at the default one. A pod takes up to
+// twice its budget and five minutes.
 func TestDeadlinesOfStages(t *testing.T) {
 	t.Parallel()
 	var types strings.Builder

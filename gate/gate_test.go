@@ -252,7 +252,8 @@ func TestGateKeepsItsBudget(t *testing.T) {
 	if o := c.run(t); o.Verdict != decide.Inconclusive || o.Elapsed > c.Budget+30*time.Second || !strings.HasPrefix(o.Reasons[0], "the budget of 1m40s is used after ") {
 		t.Errorf("%s after %v: %q", o.Verdict, o.Elapsed, o.Reasons)
 	}
-	// The first pair of 16 s lets six fit into 97 s. If the others take 0.4 s longer, the sixth does not. Five are enough for the look.
+	// The first pair of 16 s lets six fit into 97 s. If the others take 0.4 s longer, the sixth
+	// does not. Five are enough for the look.
 	for rate, want := range map[float64]decide.Verdict{200: decide.Pass, 150: decide.Fail} {
 		c = newContest(throughput())
 		c.Budget, c.candidate.window = 97*time.Second, steady(rate, 0.01)

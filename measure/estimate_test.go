@@ -302,7 +302,8 @@ func TestFlagsAndErrorsAreGathered(t *testing.T) {
 	}
 }
 
-// Windows without a request are empty in an open loop alone: in a closed one the clients wait. Of several models one is enough.
+// Windows without a request are empty in an open loop alone: in a closed one the clients wait. Of
+// several models one is enough.
 func TestWindowsWithoutARequestAreEmpty(t *testing.T) {
 	t.Parallel()
 	mix, err := NewMix(Part{Model: "a", RequestRate: 0.5, BatchSize: 1}, Part{Model: "b", Concurrency: 2, BatchSize: 1})

@@ -231,8 +231,8 @@ func TestGroupLimit(t *testing.T) {
 	})
 }
 
-// An engine that says that it got no memory has failed for memory, if the kernel refuses it more than its share. Where it does
-// not, the engine lacked other memory, such as that of a GPU.
+// An engine that says that it got no memory has failed for memory, if the kernel refuses it more
+// than its share. Where it does not, the engine lacked other memory, such as that of a GPU.
 func TestNameMemory(t *testing.T) {
 	t.Parallel()
 	said := &measure.Failure{Stage: measure.StageErrors, Reason: "all 4 requests failed, the first with: onnx runtime error 6: Failed to allocate memory for requested buffer of size 1073741824"}

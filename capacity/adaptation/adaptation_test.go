@@ -160,8 +160,9 @@ func TestTimesOfChanges(t *testing.T) {
 	}
 }
 
-// Steps with more load than any configuration serves have no latency, so they count for no gain. Of 60/s for 1,800 steps and 900/s
-// for one, that one has 0.8 % of the requests, so the small server is the best for the 99 % within the limit.
+// Steps with more load than any configuration serves have no latency, so they count for no gain. Of
+// 60/s for 1,800 steps and 900/s for one, that one has 0.8 % of the requests, so the small server
+// is the best for the 99 % within the limit.
 func TestStepsBeyondAllCapacities(t *testing.T) {
 	t.Parallel()
 	x := table(t, question(append(slices.Repeat([]float64{60}, 1800), 900)...), small, large)

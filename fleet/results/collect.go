@@ -87,7 +87,8 @@ func Collect(p fleet.Plan, deliveries []record.Delivery) (List, error) {
 	return list, list.write(p.Fleet.Output)
 }
 
-// collected returns the campaigns of a plan's run that the fleet's output folder has. Those of another run there are an error.
+// collected returns the campaigns of a plan's run that the fleet's output folder has. Those of
+// another run there are an error.
 func collected(p fleet.Plan) ([]Campaign, error) {
 	list, err := Read(p.Fleet.Output)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -53,8 +53,9 @@ func TestCollect(t *testing.T) {
 	}
 }
 
-// A cluster has no records of a run that was deleted, and half of them if that was interrupted. The list keeps what was collected. A journal that
-// was removed is missing, and another run needs another folder.
+// A cluster has no records of a run that was deleted, and half of them if that was interrupted. The
+// list keeps what was collected. A journal that was removed is missing, and another run needs
+// another folder.
 func TestCollectKeepsWhatWasCollected(t *testing.T) {
 	t.Parallel()
 	p := plan(t)

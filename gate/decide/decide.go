@@ -86,9 +86,9 @@ func (g *Gate) Tell(values []Value) (ended bool) {
 	return g.ended
 }
 
-// End ends a gate that has no time for a further pair, and makes the look that would come next, at LeastPairs pairs or more.
-// It is one of the planned looks, and how long pairs take does not depend on their values. So the errors stay as they are. It
-// reports whether there is a verdict.
+// End ends a gate that has no time for a further pair, and makes the look that would come next, at
+// LeastPairs pairs or more. It is one of the planned looks, and how long pairs take does not depend
+// on their values. So the errors stay as they are. It reports whether there is a verdict.
 func (g *Gate) End() bool {
 	if !g.ended && g.Pairs() >= LeastPairs && g.Pairs()%g.plan.every != 0 {
 		g.look()

@@ -117,7 +117,8 @@ func TestVerdicts(t *testing.T) {
 	}
 }
 
-// Where the pairs end between two looks, the later one is made there, at its own level. Fewer than five pairs are no look, nor is there one twice.
+// Where the pairs end between two looks, the later one is made there, at its own level. Fewer than
+// five pairs are no look, nor is there one twice.
 func TestTheLastLookIsAtTheEnd(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

@@ -82,8 +82,8 @@ func TestBurdens(t *testing.T) {
 	}
 }
 
-// After a block its processes run until the next trial. That trial keeps the one of its pool, which has the memory of the block's
-// batches. So its peak is no figure of smaller batches.
+// After a block its processes run until the next trial. That trial keeps the one of its pool, which
+// has the memory of the block's batches. So its peak is no figure of smaller batches.
 func TestProcessesOfABlock(t *testing.T) {
 	t.Parallel()
 	in := func(instances int, e search.Event) search.Event {

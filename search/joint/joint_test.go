@@ -40,8 +40,8 @@ func together(t *testing.T, parts ...search.Part) search.Space {
 	return s
 }
 
-// Of few requests in flight, scales between two numbers of them are one load: its scale is the highest one. A rate is another one at
-// each scale.
+// Of few requests in flight, scales between two numbers of them are one load: its scale is the
+// highest one. A rate is another one at each scale.
 func TestScalesOfOneLoadAreOne(t *testing.T) {
 	t.Parallel()
 	closed, open := partOf("ranker", 2), partOf("encoder", 10)

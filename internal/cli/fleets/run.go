@@ -155,8 +155,8 @@ the workers and the policy of --harden stay: other fleets of the namespace use t
 			if err := deleteRun(cmd, con, p, uncollected); err != nil || p.Fleet.Confirm == nil {
 				return err
 			}
-			// The second stage follows from the results of the first one, also where campaigns are missing. Without an answer it
-			// was never begun.
+			// The second stage follows from the results of the first one, also where campaigns are
+			// missing. Without an answer it was never begun.
 			second, _, err := confirmPlan(p)
 			if exit.CodeOf(err) == exit.Inconclusive || exit.CodeOf(err) == exit.Infeasible {
 				return nil

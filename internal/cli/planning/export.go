@@ -58,9 +58,10 @@ func Export(target, dir, file string, o export.Options) (export.Export, error) {
 	return export.Write(target, dir, o)
 }
 
-// isOf reports whether a plan is of a result: the chosen configuration has the figures of the plan there, or its setup under the
-// result's name. Each campaign numbers its configurations, so config_5 of another one is another configuration. A campaign that was resumed
-// has other figures, and a folder that was moved has another name.
+// isOf reports whether a plan is of a result: the chosen configuration has the figures of the plan
+// there, or its setup under the result's name. Each campaign numbers its configurations, so
+// config_5 of another one is another configuration. A campaign that was resumed has other figures,
+// and a folder that was moved has another name.
 func isOf(p capacity.Plan, r named) bool {
 	for _, c := range r.result.Configurations {
 		if c.Name == p.Best.Configuration {

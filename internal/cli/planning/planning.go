@@ -272,8 +272,8 @@ func (o *Options) addPrices(results []named) error {
 	return nil
 }
 
-// addLimit sets the limit: --p99, or the only one on a percentile in the questions of the results. A plan keeps one. To drop the others would
-// promise what the servers need not keep.
+// addLimit sets the limit: --p99, or the only one on a percentile in the questions of the results.
+// A plan keeps one. To drop the others would promise what the servers need not keep.
 func (o *Options) addLimit(q *capacity.Question, results []named) error {
 	const p99 = 0.99
 	if q.Limit, q.Share = o.P99, p99; o.P99 > 0 {

@@ -52,7 +52,8 @@ func TestLimit(t *testing.T) {
 	}
 }
 
-// Configurations are numbered within each campaign. A plan is of the result with its figures, or of that with its name and setup.
+// Configurations are numbered within each campaign. A plan is of the result with its figures, or of
+// that with its name and setup.
 func TestPlanIsOfItsResult(t *testing.T) {
 	t.Parallel()
 	setup := func(instances int) result.Setup { return result.Setup{Precision: "int8", Instances: &instances} }

@@ -196,8 +196,9 @@ func (p *part) latencies(m measure.Measurement) (latencies, errors []float64) {
 // unlikely is the chance below which an event is not taken for chance.
 const unlikely = 0.05
 
-// mayBeWithin reports whether the requests of an open loop may be without an answer by chance, although they are within a limit
-// in s: each is still in work at the end with a chance of the limit over the time of the windows.
+// mayBeWithin reports whether the requests of an open loop may be without an answer by chance,
+// although they are within a limit in s: each is still in work at the end with a chance of the
+// limit over the time of the windows.
 func mayBeWithin(m measure.Measurement, limit float64) bool {
 	scheduled, seconds := 0, 0.0
 	for i := range m.Windows {

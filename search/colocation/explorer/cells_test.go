@@ -39,8 +39,9 @@ func TestTheLeaderIsMeasuredWhereTheAnswerMayRise(t *testing.T) {
 	}
 }
 
-// A model without an answer is beyond its capacity where requests within the limit would have answers: within 50 ms of a second, two
-// requests are unanswered with a chance of 0.25 %. Within 500 ms, one is so with 50 %, and five are with 3 %.
+// A model without an answer is beyond its capacity where requests within the limit would have
+// answers: within 50 ms of a second, two requests are unanswered with a chance of 0.25 %. Within
+// 500 ms, one is so with 50 %, and five are with 3 %.
 func TestUnansweredRequests(t *testing.T) {
 	t.Parallel()
 	check := func(limit float64, load measure.Load, w measure.Window, want float64) {
