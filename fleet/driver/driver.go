@@ -88,8 +88,8 @@ func (d Driver) Run(ctx context.Context) ([]cluster.Status, error) {
 	limit := time.Now().Add(d.Plan.Fleet.Deadline + patience)
 	for {
 		err := w.round(ctx)
-		if fatal := new(filesError); errors.As(err, &fatal) {
-			return w.states, fatal.err
+		if errors.As(err, new(*filesError)) {
+			return w.states, err
 		}
 		w.complain(ctx, err)
 		switch {
@@ -200,6 +200,7 @@ func (d Driver) States(ctx context.Context) (states []cluster.Status, damage, er
 type filesError struct{ err error }
 
 func (e *filesError) Error() string { return e.err.Error() }
+func (e *filesError) Unwrap() error { return e.err }
 
 // collect writes what was delivered. damage is about records that cannot be used.
 func (d Driver) collect(ctx context.Context) (list results.List, damage, err error) {

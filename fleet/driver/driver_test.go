@@ -235,6 +235,20 @@ func TestRunAfterDelete(t *testing.T) {
 	})
 }
 
+// An output folder that cannot be is found before anything is created, with the exit code of a wrong file.
+func TestRunWithoutAFolder(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	f, d, _ := newFake(t, func(f *fake, _ time.Duration) (cluster.Objects, []record.ConfigMap, error) { return f.jobs(), nil, nil })
+	d.Plan.Fleet.Output = filepath.Join(file, "out")
+	if _, err := d.Run(t.Context()); exit.CodeOf(err) != exit.Usage || len(f.applied) != 0 {
+		t.Errorf("%v with exit code %d; %q", err, exit.CodeOf(err), f.applied)
+	}
+}
+
 // hanging is a cluster in which the node of b is lost: its pod should have ended by second 40.
 func hanging(f *fake, _ time.Duration) (cluster.Objects, []record.ConfigMap, error) {
 	o := f.jobs()
