@@ -200,11 +200,11 @@ const unlikely = 0.05
 // although they are within a limit in s: each is still in work at the end with a chance of the
 // limit over the time of the windows.
 func mayBeWithin(m measure.Measurement, limit float64) bool {
-	scheduled, seconds := 0, 0.0
+	scheduled := 0
 	for i := range m.Windows {
-		scheduled, seconds = scheduled+m.Windows[i].Scheduled, seconds+m.Windows[i].Duration.Seconds()
+		scheduled += m.Windows[i].Scheduled
 	}
-	return m.Errors()+m.Dropped() == 0 && math.Pow(min(1, limit/seconds), float64(scheduled)) > unlikely
+	return m.Errors()+m.Dropped() == 0 && math.Pow(min(1, limit/m.Lasted().Seconds()), float64(scheduled)) > unlikely
 }
 
 // latency returns a latency of a measurement, in s, and the standard deviation of its logarithm. A percentile
